@@ -297,7 +297,7 @@ def quoted(value: str) -> str:
 
 
 def overrides() -> list[str]:
-    """Return what the user overrode on the command line of the running job."""
+    """Return the overrides on the command line of the running job."""
     return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else []
 
 
@@ -358,7 +358,7 @@ def _target(name: object, group: str) -> Any:
 
 
 def sentence(error: Exception) -> str:
-    """Return one line for any error of a run: what is wrong, where, and what is allowed."""
+    """Return one line for any error of a run: the fault, where it is, and the allowed values."""
     return f"error: {printable(_explain(error))}"
 
 

@@ -1,4 +1,4 @@
-"""Folders of runs: their names, and what is finished in them."""
+"""Folders of runs: their names, configurations and finished results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST = 120
 """Characters of a folder's name that stay readable; the rest is a checksum."""
 
 IDENTITY = "cell.json"
-"""File of the folder ``.hydra`` of a cell: what its results depend on besides the configuration."""
+"""File of the folder ``.hydra`` of a cell with the dependencies of its results besides the configuration."""
 
 
 def parameters(folder: Path) -> dict[str, Any]:
@@ -48,17 +48,8 @@ def _entries(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 def variant(overrides: Iterable[str], leave_out: Iterable[str] = ()) -> str:
     """Return a name for overrides: the same for the same overrides in any order, another for others.
 
-    Parameters
-    ----------
-    overrides : iterable of str
-        As on the command line.
-    leave_out : iterable of str
-        Keys that are named elsewhere.
-
-    Returns
-    -------
-    str
-        Name of a folder, valid on every system: ``idf_max=0.85+signature.d=1``.
+    The keys of `leave_out` are named elsewhere. The name, such as ``idf_max=0.85+signature.d=1``, is valid for a folder
+    on every system.
     """
     unnamed = {*UNCHANGED_BY, *leave_out}
     named = (override.lstrip("+") for override in overrides)
@@ -86,12 +77,7 @@ def score(folder: Path) -> float | None:
 def is_finished(folder: Path, about: Mapping[str, str]) -> bool:
     """Return whether a folder has the results of a cell with the same configuration, input and code.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of the cell.
-    about : mapping of str to str
-        The files of its folder ``.hydra`` that a run would write.
+    The mapping `about` has the files of the folder ``.hydra`` that a run of the cell would write.
     """
     path = folder / ".hydra" / IDENTITY
     if not ((folder / COMPLETE).is_file() and path.is_file() and path.read_text(encoding="utf-8") == about[IDENTITY]):

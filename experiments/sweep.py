@@ -1,4 +1,4 @@
-"""Sweeps: compose all cells, run together what they share, and end with a table and a figure."""
+"""Sweeps: compose all cells, run those without results, and end with a table and a figure."""
 
 from __future__ import annotations
 
@@ -33,21 +33,9 @@ JOBS = "jobs.jsonl"
 def launch(
     context: Any, task_function: Any, config: Any, job_overrides: Sequence[Sequence[str]], first: int
 ) -> Sequence[JobReturn]:
-    """Run cells and print a line for each.
+    """Run cells, given by their overrides and the number of the first, and print a line for each.
 
-    Parameters
-    ----------
-    context, task_function, config : object
-        Objects of Hydra.
-    job_overrides : sequence of sequence of str
-        Overrides of each cell.
-    first : int
-        Number of the first cell.
-
-    Returns
-    -------
-    sequence of JobReturn
-        In the order of the cells; the value of each is its F1.
+    The other parameters are objects of Hydra. The value of each returned job is the F1 of the cell.
     """
     from tqdm import tqdm
 

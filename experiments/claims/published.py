@@ -38,18 +38,7 @@ READ = (
 
 
 def published(table: str) -> list[Row]:
-    """Return the rows of a published table.
-
-    Parameters
-    ----------
-    table : str
-        ``table1``, ``table2``, ``lcs_table1`` or ``lcs_table2``: a file of ``experiments/claims/paper/``.
-
-    Returns
-    -------
-    list of dict
-        Rows; numeric cells are numbers, empty cells None.
-    """
+    """Return the rows of a published table, a file of ``experiments/claims/paper/``; empty cells are None."""
     with (PAPER / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         return [{name: _value(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
@@ -62,21 +51,8 @@ def published_row(
 ) -> Row | None:
     """Return the published row of the method, collection, band and threshold of a run.
 
-    Parameters
-    ----------
-    names : mapping of str to str
-        The choices of the groups ``data``, ``signature`` and ``matcher``.
-    tau : float or None
-        Threshold; None for a method without one.
-    bands : sequence of (float, float)
-        IDF bands that signatures pass, the filter's and that of a matcher with its own.
-    overrides : iterable of str
-        As on the command line.
-
-    Returns
-    -------
-    dict or None
-        The figures by the keys of ``metrics.json``; None if the tables have no such row.
+    A run is given by its choices of ``data``, ``signature`` and ``matcher``, its threshold if it has one, the IDF bands
+    that its signatures pass, and the overrides of its command. The row has the keys of ``metrics.json``.
     """
     kind = "table1" if names["data"] == "gold" else "table2"
     if names["data"] not in ("gold", "wt10g_scale") or any(_key(word) not in READ for word in overrides):

@@ -107,23 +107,8 @@ def render(
 ) -> str:
     """Return the report's HTML.
 
-    All external text, such as that of pages and ids, is escaped. The content security policy of the page forbids all
-    requests, and all scripts but its own.
-
-    Parameters
-    ----------
-    sections : sequence of dict
-        Result of `sections`.
-    judged : sequence of Judged
-        Claims with verdicts.
-    about : dict
-        Command, commit, versions, machine.
-    finding : sequence of str
-        Sentences of the introduction.
-
-    Returns
-    -------
-    str
+    All external text is escaped. The content security policy of the page forbids all requests, and all scripts but its
+    own. Sections and findings are those of `sections` and `finding`, `about` is the provenance.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup

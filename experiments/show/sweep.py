@@ -8,16 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.claims.published import published_row
-from experiments.finished_runs import UNCHANGED_BY, parameters
+from experiments.finished_runs import parameters
 from experiments.show.tables import Column, Table
-from spotsigs.output_files import read_json, write_csv
+from spotsigs.output_files import read_json
 from spotsigs.runs.runner import COMPLETE, QUALITY, ROW, row_cell, shown_path
-
-FIGURES = (
-    "documents", "signatures", "pairs", "clusters", "largest_cluster", "precision", "recall", "f1", "macro_f1",
-    "stories_lost", "duplicates_left", "bcubed_f1", "total_ms", "peak_mb", "contended", "joined_at", "folder",
-)  # fmt: skip
-"""Last columns of ``runs.csv``; those of the configuration come first."""
 
 TIMES = ("sort_hash_ms", "cluster_ms", "total_ms")
 
@@ -40,32 +34,16 @@ def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> str:
     Parameters
     ----------
     folder : Path
-        Receives ``sweep.csv``, ``sweep.md`` and ``sweep.tex``, the paper's columns; ``runs.csv``, all parameters; and
-        ``quality.svg``, ``quality.png`` and ``quality.csv`` where the sweep has several thresholds and truth.
+        Receives ``sweep.csv``, ``sweep.md`` and ``sweep.tex``, the paper's columns, and ``quality.svg``,
+        ``quality.png`` and ``quality.csv`` if the sweep has several thresholds and truth.
     jobs : sequence of mapping
         ``words``, the overrides, and ``folder`` of each finished cell.
     """
-    _write_runs(folder / "runs.csv", [Path(job["folder"]) for job in jobs])
     table, swept = sweep_table(jobs), _swept(jobs)
     table.write(folder, "sweep")
     drawn = _draw(folder, table, swept)
     paths = [*([f"figure: {shown_path(drawn)}"] if drawn else []), f"sweep: {shown_path(folder)}"]
     return "\n".join(["", printed(table, swept), "", *paths])
-
-
-def _write_runs(path: Path, folders: Sequence[Path]) -> None:
-    """Write a row of every parameter and figure for each run."""
-    rows = []
-    for folder in folders:
-        metrics, contended = read_json(folder / COMPLETE), read_json(folder / "run.json")["contended"]
-        choices = {group: metrics[group] for group in ("data", "text", "signature", "matcher")}
-        tau = {} if metrics["tau"] is None else {"tau": metrics["tau"]}  # a suggested one is not in the configuration
-        configured = {f"{key}=" if key in FIGURES else key: value for key, value in parameters(folder).items()}
-        measured = {name: metrics.get(name) for name in FIGURES} | {"contended": contended, "folder": str(folder)}
-        rows.append(choices | configured | tau | measured)
-    keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in FIGURES]
-    header = [*(key for key in keys if key.partition(".")[0] not in UNCHANGED_BY), *FIGURES]
-    write_csv(path, header, ([row.get(key) for key in header] for row in rows))
 
 
 def sweep_table(jobs: Sequence[Mapping[str, Any]]) -> Table:

@@ -22,13 +22,13 @@ TO_WIDTH = {
     + r"\begin{tabular}",
     r"\end{tabular}": r"\end{tabular}%" + "\n}",
 }
-"""Scale a table down to the width there is, never up."""
+"""Scale a table down to the width of the page, never up."""
 
 OVER_COLUMNS = {r"\begin{table}": r"\begin{table*}", r"\end{table}": r"\end{table*}"}
 """Set a wide table over both columns of a page, where its text stays legible."""
 
 COLUMN = 60
-"""Signs that a line of a column holds in that size of type."""
+"""Signs that fit a line of a column in that size of type."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +64,11 @@ class Table:
     Attributes
     ----------
     caption : str
-        What the table shows.
+        Content of the table.
     columns : sequence of Column
         In print order.
     rows : sequence of dict
-        Values by column name; numbers unrounded, None where there is none.
+        Values by column name; unrounded numbers, None for absent ones.
     notes : sequence of str
         Sentences below the table.
     """
@@ -102,7 +102,7 @@ class Table:
     def latex(self, label: str) -> str:
         """Return the table in LaTeX, for the packages booktabs and graphicx, over two columns if it is wide.
 
-        What is still too wide is scaled. LaTeX numbers tables itself, so that a caption loses a number of its own.
+        A table that is still too wide is scaled. LaTeX numbers tables itself, so the caption loses its own number.
         """
         import pandas as pd
 
@@ -138,7 +138,7 @@ class Table:
 
 
 MATHS = {"τ": "tau", "ρ": "rho", "σ": "sigma", "α": "alpha", "≥": "ge", "≤": "le", "×": "times", "…": "dots"}
-"""Signs beyond ASCII that tables hold, and what LaTeX calls them."""
+"""Signs beyond ASCII in tables, and their names in LaTeX."""
 
 
 def _tex(text: str) -> str:

@@ -82,22 +82,20 @@ class DensityStudy(Experiment):
     step: float = STEP
 
     def __call__(self, settings: Settings) -> str:
-        """Write the tables and the figure; return them as text."""
+        """Write the table and the figure; return them as text."""
         work = Work.begin(self.results, settings, "newsframes")
         changes: list[tuple[float | None, float, bool]] = [(None, drift, False) for drift in self.drifts]
         changes += [(target, drift, False) for target in self.densities for drift in self.drifts]
         changes += [(target, 0.0, True) for target in self.densities]
         points = [self._point(work, settings, *change) for change in changes]
-        changes_of_lead = _changes_of_lead(points)
-        work.facts([*changes_of_lead, *link_facts(_collection(self.collection["data"]).parts()[1])])
+        work.facts([*_changes_of_lead(points), *link_facts(_collection(self.collection["data"]).parts()[1])])
         table = Table(
             caption="Lead of spots by density and by shared blocks",
             columns=COLUMNS,
             rows=[point.row() for point in points],
             notes=NOTES,
         )
-        parts = [work.table(table, "density"), _changes_table(work, changes_of_lead), _figure(work, points)]
-        return "\n\n".join(parts)
+        return f"{work.table(table, 'density')}\n\n{_figure(work, points)}"
 
     def _point(self, work: Work, settings: Settings, target: float | None, drift: float, placebo: bool) -> _Changed:
         words = f"{self.collection['data']} data.drift={drift}"
@@ -158,19 +156,6 @@ def _changes_of_lead(points: Sequence[_Changed]) -> list[Fact]:
         if placebo:
             changes[f"templates of {target:g}, without that of the placebo"] = leads[target, False].minus(lead)
     return [change.fact(f"change of the lead, {name}") for name, change in changes.items()]
-
-
-def _changes_table(work: Work, facts: Sequence[Fact]) -> str:
-    rows = [
-        {"quantity": fact.name, "value": f"{fact.value:+.3f}", "interval": f"{fact.low:+.3f} to {fact.high:+.3f}"}
-        for fact in facts
-    ]
-    columns = [
-        Column(name="quantity", title="Quantity"),
-        Column(name="value", title="Lead of spots"),
-        Column(name="interval", title="95 %"),
-    ]
-    return work.table(Table(caption="Changes of the lead of spots", columns=columns, rows=rows), "changes")
 
 
 def _figure(work: Work, points: Sequence[_Changed]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, composed
-from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
-from experiments.work.curves import STEP, thresholds
 from experiments.work.extracted_collections import Stored
-from experiments.work.halves import multiplicities, origin, read_all, resampled_decisions, story_numbers
-from experiments.work.result_cache import Task
-from experiments.work.study import SEVERAL, Line, Work, lines_of
-from spotsigs.clustering.clusters import ClusterMethod, cluster
+from experiments.work.halves import kept_by, multiplicities, origin, resampled_decisions, story_numbers
+from experiments.work.study import SEVERAL, Line, Work
+from spotsigs.clustering.clusters import cluster
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.evaluation.metrics import ends
@@ -52,11 +49,6 @@ COLUMNS = [
     Column(name="largest", title="Largest group", form=",.0f"),
     Column(name="leakage", title="Leakage", form=".1%"),
 ]
-
-CAPTION = (
-    "Stories lost over duplicates left, one line for each method over its thresholds, with clusters of leaders and "
-    "with connected components; the star is the default of the command spotsigs"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,44 +85,27 @@ class Practice(Experiment):
         Overrides of ``text`` by label.
     settings : dict of str to dict
         Attributes of `Setting` by label.
-    swept : dict of str to str
-        Methods of the figure over thresholds, as on the command line.
-    default : str
-        One of the settings, the default of the command ``spotsigs``: a star in that figure.
-    drawn : list of str
-        Collections of that figure.
-    step : float
-        Distance between thresholds.
     """
 
     collections: dict[str, str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
-    swept: dict[str, str] = field(default_factory=dict)
-    default: str = ""
-    drawn: list[str] = field(default_factory=list)
-    step: float = STEP
-
-    def __post_init__(self) -> None:
-        require(not self.settings or self.default in self.settings, f"default must name a setting: {self.default!r}")
 
     def __call__(self, settings: Settings) -> str:
-        """Write the table and the figure; return them as text."""
+        """Write the table; return it as text."""
         work = Work.begin(self.results, settings, SEVERAL)
         rows: list[dict[str, Any]] = []
-        lines: list[Point] = []
         left_out = []
         for name, words in self.collections.items():
             try:
                 collection = composed(*words.split(), *origin(words)).collection
                 rows += self._rows(work, name, collection)
-                lines += self._swept(work, name, collection)
             except InputError as error:
                 left_out.append(f"{name} is left out: {error}")
         require(bool(rows), "; ".join(left_out))
         work.facts([fact for row in rows for fact in _facts(row)])
         table = Table(caption="Usual settings on whole collections", columns=COLUMNS, rows=rows, notes=(NOTES,))
-        return "\n\n".join([work.table(table, "settings"), *self._figure(work, rows, lines), *left_out])
+        return "\n\n".join([work.table(table, "settings"), *left_out])
 
     def _lines(self, settings: Settings) -> Iterator[tuple[str, str, Setting, Line]]:
         """Yield text, label, setting and method of each row."""
@@ -143,19 +118,9 @@ class Practice(Experiment):
 
     def _rows(self, work: Work, name: str, collection: Any) -> list[dict[str, Any]]:
         chosen = list(self._lines(work.settings))
-        stored = read_all(work, collection, [line for *_, line in chosen])
+        stored = work.read_lines([line for *_, line in chosen], collection)
         tasks = [
-            Task(
-                function=decisions,
-                arguments={
-                    "stored": stored[line.label],
-                    "idf_filter": line.idf_filter,
-                    "matcher": line.matcher,
-                    "sets": line.sets,
-                    "clusters": setting.clusters,
-                    "contained": setting.contained,
-                },
-            )
+            line.task(decisions, stored[line.label], clusters=setting.clusters, contained=setting.contained)
             for _, _, setting, line in chosen
         ]
         found = work.cells.run(tasks, f"practice: {name}")
@@ -167,62 +132,19 @@ class Practice(Experiment):
         everything = np.ones(len(pages.signatures()), bool)
         return [{"collection": name, "text": "", "method": "none"} | _decided(pages, everything), *rows]
 
-    def _swept(self, work: Work, name: str, collection: Any) -> list[Point]:
-        there = replace(work, settings=replace(work.settings, collection=collection))
-        curves = there.curves(
-            lines_of(self.swept, work.settings), thresholds(self.step), f"practice: {name}, thresholds"
-        )
-        return [
-            Point(panel=name, series=f"{label}, {method.value}", x=values["left"], y=values["lost"])
-            for label, curve in curves.items()
-            for method in ClusterMethod
-            for values in (curve.decided(at, method.value) for at in range(len(curve.taus)))
-        ]
-
-    def _figure(self, work: Work, rows: Sequence[Mapping[str, Any]], lines: Sequence[Point]) -> list[str]:
-        """Draw lost over left, a line for each method over its thresholds."""
-        stars = {
-            row["collection"]: Mark(label=self.default, x=row["left"], y=row["lost"])
-            for row in rows
-            if row["method"] == self.default and row["collection"] in self.drawn
-        }
-        if not stars:
-            return []
-        panels = [
-            Panel(name=name, x_label="duplicates left", y_label="stories lost", y_range=(0, 1), marks=[mark])
-            for name, mark in stars.items()
-        ]
-        return [
-            work.figure(draw_lines, "thresholds", CAPTION, panels, [point for point in lines if point.panel in stars])
-        ]
-
 
 def decisions(
     *, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: bool, clusters: str, contained: float | None
 ) -> dict[str, Any]:
-    """Decide which documents stay, and evaluate it.
+    """Decide which documents of a collection with truth are kept; return the columns of the table.
 
-    Parameters
-    ----------
-    stored : Stored
-        Signatures of a collection with truth.
-    idf_filter, matcher, sets
-        As for `experiments.work.curves.judge`.
-    clusters, contained
-        As in `Setting`.
-
-    Returns
-    -------
-    dict
-        The columns of the table.
+    The parameters are those of `experiments.work.curves.judge` and `Setting`.
     """
     corpus, truth = stored.corpus(idf_filter, sets=sets), stored.truth()
     if contained is None:
         found = cluster(matcher.with_threads(1)(corpus), clusters=clusters)
         largest = int(found.sizes.max(initial=0))
-        kept = np.zeros(len(found), bool)
-        kept[found.representatives] = True
-        bcubed = b_cubed(found, truth)[2]
+        kept, bcubed = kept_by(found), b_cubed(found, truth)[2]
     else:
         kept, bcubed, largest = not_contained(corpus, contained), None, None
     return {

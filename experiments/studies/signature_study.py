@@ -127,7 +127,7 @@ class SignatureStudy(Experiment):
             notes=NOTES,
         )
         parts = [work.table(quality, "signatures"), self._lead_table(work, leads)]
-        return "\n\n".join([*parts, self._figure(work, found), _halves(work, found), *left_out])
+        return "\n\n".join([*parts, self._figure(work, found), *left_out])
 
     def _leads(self, results: Mapping[str, Result]) -> dict[str, Difference]:
         return {
@@ -201,16 +201,3 @@ def _facts(name: str, results: Mapping[str, Result]) -> list[Fact]:
         low, high = sorted(result.taus)
         facts.append(Fact(name=f"{name}: {label}: tau", value=sum(result.taus) / 2, low=low, high=high))
     return facts
-
-
-def _halves(work: Work, found: Mapping[str, Mapping[str, Result]]) -> str:
-    """Show the sizes of the halves."""
-    counts = ("documents", "stories", "sites")
-    rows = [
-        {"collection": name, "half": number} | {key: cell[key] for key in counts}
-        for name, results in found.items()
-        for number, cell in enumerate(next(iter(results.values())).cells)
-    ]
-    columns = [Column(name="collection", title="Collection"), Column(name="half", title="Half", form=".0f")]
-    columns += [Column(name=key, title=key.capitalize(), form=",.0f") for key in counts]
-    return work.table(Table(caption="Halves of each collection", columns=columns, rows=rows), "halves")

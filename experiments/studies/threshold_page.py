@@ -11,7 +11,7 @@ from spotsigs.runs.thresholds import threshold_report
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold(Experiment):
-    """What each threshold reports and removes, which one the pages suggest, and pairs around it to compare.
+    """Pairs and removed pages by threshold, a suggested threshold, and pairs around it to compare.
 
     Attributes
     ----------

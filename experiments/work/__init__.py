@@ -1,1 +1,1 @@
-"""What experiments are made of: cells, timings, curves, extracted collections."""
+"""Parts of experiments: cells, timings, curves, extracted collections."""

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.work.extracted_collections import Stored
-from spotsigs.clustering.clusters import ClusterMethod, cluster
 from spotsigs.errors import require
-from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.evaluation.metrics import (
     MEASURES,
     drawn,
@@ -25,7 +23,7 @@ from spotsigs.evaluation.metrics import (
     tallies,
 )
 from spotsigs.matching.thresholds import JoinedOnce
-from spotsigs.records import Matcher, Pairs, Truth
+from spotsigs.records import Matcher
 from spotsigs.signatures.idf import IdfFilter
 
 FloatArray = NDArray[np.float64]
@@ -71,9 +69,7 @@ def judge(
     Returns
     -------
     dict
-        ``taus``; ``true, false, missed`` by threshold and truth cluster; ``pairs`` by threshold; ``decisions`` by
-        clustering, measure and threshold, see `decision_measures`; ``documents``, ``signatures``, ``occurrences``,
-        ``entries``.
+        ``taus``; ``true, false, missed`` by threshold and truth cluster; ``pairs`` by threshold; ``signatures``.
     """
     corpus = stored.corpus(idf_filter, sets=sets)
     truth = stored.truth()
@@ -81,62 +77,17 @@ def judge(
     has_curve = matcher.threshold is not None or thresholds == [None]
     require(has_curve, f"{matcher.label} has no threshold to draw a curve over")
     matcher = matcher.with_threads(1)
-    joined, counters = JoinedOnce(corpus), {}
+    joined = JoinedOnce(corpus)
     counts, pairs = [], []
-    decisions: dict[str, dict[str, list[float]]] = {method.value: {} for method in ClusterMethod}
     for tau in thresholds:
         reported = joined(matcher.at(tau))
-        counters = counters or dict(reported.counters)
         counts.append(tallies(reported, truth))
         pairs.append(len(reported))
-        for method, measured in decisions.items():
-            for name, value in decision_measures(reported, truth, method).items():
-                measured.setdefault(name, []).append(value)
-    vectors = corpus.vectors
     return {
         "taus": thresholds,
         "pairs": pairs,
         **{name: [c[m].tolist() for c in counts] for m, name in enumerate(("true", "false", "missed"))},
-        "decisions": decisions,
-        "counters": counters,
-        "documents": len(vectors),
-        "documents_matched": int(np.count_nonzero(vectors.lengths)),
-        "signatures": vectors.n_signatures,
-        "occurrences": vectors.n_occurrences,
-        "entries": len(vectors.ids),
-    }
-
-
-def decision_measures(pairs: Pairs, truth: Truth, method: str = "leaders") -> dict[str, float]:
-    """Return the measures of the decisions that pairs lead to.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        Pairs at one threshold.
-    truth : Truth
-        Cluster labels.
-    method : {"leaders", "components"}
-        Clustering; the first document of each cluster is kept.
-
-    Returns
-    -------
-    dict
-        ``lost`` and ``left``, fractions of the stories and of the duplicates; ``stories_lost``, ``duplicates_left``,
-        ``kept``, ``bcubed_f1``, ``largest``.
-    """
-    clusters = cluster(pairs, clusters=method)
-    kept = np.zeros(pairs.n, np.bool_)
-    kept[clusters.representatives] = True
-    found = decided(kept, truth)
-    return {
-        "lost": found.lost,
-        "left": found.left,
-        "stories_lost": found.stories_lost,
-        "duplicates_left": found.duplicates_left,
-        "kept": len(clusters.representatives),
-        "bcubed_f1": b_cubed(clusters, truth)[2],
-        "largest": int(clusters.sizes.max(initial=0)),
+        "signatures": corpus.vectors.n_signatures,
     }
 
 
@@ -183,10 +134,6 @@ class Curve:
         """Return the lower and upper ends of the measure's interval, shape (2, thresholds)."""
         return ends(self.resampled[MEASURES.index(measure)], level)
 
-    def decided(self, at: int, method: str = "leaders") -> dict[str, float]:
-        """Return the measures of decisions at the position of a threshold, see `decision_measures`."""
-        return {name: values[at] for name, values in self.cell["decisions"][method].items()}
-
     def at(self, tau: float) -> int:
         """Return the position of a threshold."""
         position = int(np.argmin(np.abs(np.array(self.taus) - tau)))
@@ -208,24 +155,10 @@ def _paired(clusters: int) -> FloatArray:
 def compared(
     name: str, a: Curve, b: Curve, *, measure: str = "f1", relative: bool = False, tau: float | None = None
 ) -> Fact:
-    """Return the difference of two curves as a fact with the paired 95 % interval.
+    """Return the difference of two curves over one collection as a fact with the paired 95 % interval.
 
-    Parameters
-    ----------
-    name : str
-        Name of the fact.
-    a, b : Curve
-        Curves over the same collection, so that both use the same resamples.
-    measure : str
-        ``precision``, ``recall`` or ``f1``.
-    relative : bool
-        Divide the difference by the second curve's value.
-    tau : float, optional
-        Threshold; the best F1 of each curve if omitted.
-
-    Returns
-    -------
-    Fact
+    The curves are compared at a threshold, or at the best F1 of each. A `relative` difference is divided by the value
+    of the second curve.
     """
     m = MEASURES.index(measure)
     at_a, at_b = (curve.at(tau) if tau is not None and curve.taus else curve.best for curve in (a, b))

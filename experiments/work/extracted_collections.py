@@ -111,21 +111,7 @@ class Computed:
 
 
 def read_together(sources: Sequence[Source], folder: Path, engine: Engine) -> list[Stored]:
-    """Read several sources, or open them in the cache; those of one collection and text in one pass over the pages.
-
-    Parameters
-    ----------
-    sources : sequence of Source
-        Collections with text and signature.
-    folder : Path
-        Folder of the cache.
-    engine : Engine
-        Engine that runs the extraction.
-
-    Returns
-    -------
-    list of Stored
-    """
+    """Extract several sources into a folder, or open them there; those of one collection and text in one pass."""
     paths = [_path(source, folder) for source in sources]
     groups: dict[str, list[tuple[Source, Path]]] = {}
     for source, path in zip(sources, paths, strict=True):

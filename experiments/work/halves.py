@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.config import composed, overrides
-from experiments.work.curves import FloatArray, decision_measures, thresholds
-from experiments.work.extracted_collections import Source, Stored, read_together
-from experiments.work.result_cache import Task
+from experiments.work.curves import FloatArray, thresholds
+from experiments.work.extracted_collections import Stored
 from experiments.work.study import Line, Work, equally_exact
 from spotsigs.clustering.clusters import cluster
 from spotsigs.errors import require
+from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.evaluation.documents import stories as stories_of
 from spotsigs.evaluation.metrics import ends, micro_averages, tallies
-from spotsigs.records import Collection, Document, IntArray, Matcher, Shard, Skipped, Truth
+from spotsigs.records import Clusters, Collection, Document, IntArray, Matcher, Shard, Skipped, Truth
 from spotsigs.signatures.idf import IdfFilter
 
 RESAMPLES = 400
@@ -145,14 +145,12 @@ def judged_at(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: 
     Returns
     -------
     dict
-        The measures of pairs and decisions; ``resampled``, samples of F1, lost and left; numbers of ``documents``,
-        ``stories``, ``sites``.
+        The measures of pairs and decisions; ``resampled``, samples of F1, lost and left.
     """
     truth, corpus = stored.truth(), stored.corpus(idf_filter, sets=sets)
     pairs = matcher.with_threads(1)(corpus)
-    ids = corpus.vectors.doc_ids
     numbered, stories = story_numbers(truth)
-    sites, site_numbers = np.unique([site_of(name, site) for name in ids], return_inverse=True)
+    sites, site_numbers = np.unique([site_of(name, site) for name in corpus.vectors.doc_ids], return_inverse=True)
     of_stories = multiplicities("story", numbered)
     of_sites = multiplicities("site", sites.tolist()) if site else np.ones((RESAMPLES, 1))
     factors = [(stories, of_stories), (site_numbers, of_sites)]
@@ -164,22 +162,31 @@ def judged_at(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: 
     )
     n_true = float(true.sum())
     averages = micro_averages(*(np.array([n]) for n in (n_true, len(pairs) - n_true, len(positive[0]) - n_true)))
-    measured = decision_measures(pairs, truth)
-    kept = np.zeros(pairs.n, bool)
-    kept[cluster(pairs).representatives] = True
+    clusters = cluster(pairs)
+    kept = kept_by(clusters)
+    decisions = decided(kept, truth)
     lost, left = resampled_decisions(kept, stories, of_stories)
     return {
         **dict(zip(("precision", "recall", "f1"), np.nan_to_num(averages).tolist(), strict=True)),
-        **measured,
+        "lost": decisions.lost,
+        "left": decisions.left,
+        "stories_lost": decisions.stories_lost,
+        "duplicates_left": decisions.duplicates_left,
+        "bcubed_f1": b_cubed(clusters, truth)[2],
+        "largest": int(clusters.sizes.max(initial=0)),
         "resampled": {
             "f1": micro_averages(*(x[:, None] for x in (found, false, every - found)))[2].tolist(),
             "lost": lost.tolist(),
             "left": left.tolist(),
         },
-        "documents": len(ids),
-        "stories": len(numbered),
-        "sites": len(sites) if site else 0,
     }
+
+
+def kept_by(clusters: Clusters) -> NDArray[np.bool_]:
+    """Return True for each document that is kept, the representative of its cluster."""
+    kept = np.zeros(len(clusters), np.bool_)
+    kept[clusters.representatives] = True
+    return kept
 
 
 def positive_pairs(stories: IntArray) -> tuple[IntArray, IntArray]:
@@ -284,7 +291,7 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """``holds`` or ``does not hold`` if the interval lies on one side of 0, else ``inconclusive``."""
+        """``holds`` or ``does not hold`` if the interval is on one side of 0, else ``inconclusive``."""
         low, high = self.interval
         return "holds" if low > 0 else "does not hold" if high < 0 else "inconclusive"
 
@@ -302,42 +309,22 @@ def judged_on_halves(
 ) -> dict[str, Result]:
     """Choose the threshold of each method on one half and evaluate it on the other, both ways.
 
-    Parameters
-    ----------
-    work : Work
-        The experiment's.
-    name : str
-        Name of the collection, for the progress bar.
-    judged : HalvedCollection
-        The collection.
-    lines : sequence of Line
-        Methods with verified matchers.
-    step : float
-        Distance between thresholds.
-
-    Returns
-    -------
-    dict of str to Result
-        By label. The decisions are those of leaders.
+    Returns the results by label of the method, whose matcher must be verified. Decisions are those of leaders.
     """
     taus = thresholds(step)
-    stored = [read_all(work, half, lines) for half in judged.halves()]
+    stored = [work.read_lines(lines, half) for half in judged.halves()]
 
     def cells(function: Any, describe: str, arguments: Callable[[int, Line], dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the cells of each half by the label of the method."""
         tasks = [
-            Task(
-                function=function,
-                arguments={"stored": half[line.label], "idf_filter": line.idf_filter, "sets": line.sets}
-                | arguments(number, line),
-            )
+            line.task(function, half[line.label], **arguments(number, line))
             for number, half in enumerate(stored)
             for line in lines
         ]
         found = iter(work.cells.run(tasks, f"{name}: {describe}"))
         return [{line.label: next(found) for line in lines} for _ in stored]
 
-    curves = cells(f1_over_tau, "thresholds", lambda _, line: {"matcher": equally_exact(line.matcher), "taus": taus})
+    curves = cells(f1_over_tau, "thresholds", lambda _, __: {"taus": taus})
     best = [{label: int(np.argmax(cell["f1"])) for label, cell in half.items()} for half in curves]
 
     def at_chosen(number: int, line: Line) -> dict[str, Any]:
@@ -363,19 +350,6 @@ def f1_over_tau(
     pairs = matcher.at(min(taus)).with_threads(1)(stored.corpus(idf_filter, sets=sets))
     found = [tallies(pairs.at(tau), truth) for tau in taus]
     return {"f1": [float(np.nan_to_num(micro_averages(*tally)[2])) for tally in found]}
-
-
-def read_all(work: Work, collection: Collection, lines: Sequence[Line]) -> dict[str, Stored]:
-    """Return the signatures of a collection by the label of the method; each text is extracted once."""
-    sources = {
-        line.label: Source(collection=collection, text=line.text or work.settings.text, signature=line.signature)
-        for line in lines
-    }
-    distinct = list({repr(source): source for source in sources.values()}.values())
-    found = read_together(distinct, work.cells.folder, work.settings.engine)
-    stored = dict(zip(map(repr, distinct), found, strict=True))
-    work.inputs.update(stored)
-    return {label: stored[repr(source)] for label, source in sources.items()}
 
 
 def origin(data: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What measurements record of the machine: cores that other processes use, and memory of all processes over time."""
+"""The machine during measurements: cores that other processes use, and memory of all processes over time."""
 
 from __future__ import annotations
 

@@ -40,18 +40,7 @@ def algorithm1(documents: Sequence[Multiset], tau: Number, rho: int = 1000) -> A
 
     All compared documents are marked as checked, as the text states; line 21 marks only similar ones.
 
-    Parameters
-    ----------
-    documents : sequence of Counter
-        Signature multisets.
-    tau : float or Fraction
-        Threshold. Bounds are rounded with a float and exact with a Fraction.
-    rho : int
-        Largest partition boundary.
-
-    Returns
-    -------
-    AsPrinted
+    Bounds are rounded with a float `tau` and exact with a Fraction; `rho` is the largest partition boundary.
 
     References
     ----------

@@ -105,18 +105,7 @@ class Cells:
         """Return the value of every task, in order; only those without a cached result run.
 
         Concurrent tasks run first, on the workers. Tasks with ``alone`` follow, one at a time, each in a new process,
-        so that the memory measured there is that of the task.
-
-        Parameters
-        ----------
-        tasks : sequence of Task
-            Tasks; equal ones run once.
-        describe : str
-            Label of the progress bar.
-
-        Returns
-        -------
-        list of dict
+        so that the memory measured there is that of the task. Equal tasks run once; `describe` labels the progress bar.
         """
         paths = [self.path(task) for task in tasks]
         missing = {path: task for path, task in zip(paths, tasks, strict=True) if not _is_finished(path, task)}

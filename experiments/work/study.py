@@ -14,7 +14,7 @@ from experiments.config import Settings, composed
 from experiments.show.figures import Point
 from experiments.show.tables import Table
 from experiments.work.curves import Curve, judge
-from experiments.work.extracted_collections import Source, Stored, read, read_together
+from experiments.work.extracted_collections import Source, Stored, read_together
 from experiments.work.result_cache import Cells, Task
 from experiments.work.timing import time_extraction, time_matcher
 from spotsigs.arrays.parallel import all_cores
@@ -68,19 +68,14 @@ class Line:
         """IDF filter of the band."""
         return IdfFilter(idf_min=self.band[0], idf_max=self.band[1])
 
+    def task(self, function: Callable[..., dict[str, Any]], stored: Stored, **more: Any) -> Task:
+        """Return the call of a function on signatures, with the method's filter and a join of the same pairs."""
+        method = {"idf_filter": self.idf_filter, "matcher": equally_exact(self.matcher), "sets": self.sets}
+        return Task(function=function, arguments={"stored": stored} | method | more)
+
     @classmethod
     def composed(cls, label: str, words: str, settings: Settings) -> Line:
-        """Compose a method from overrides of the command line, with the seed of the running experiment.
-
-        Parameters
-        ----------
-        label : str
-            Name in tables and figures.
-        words : str
-            Overrides, as in ``signature=shingles3 idf_max=0.85 tau=0.4``; without a band, it is `BAND`.
-        settings : Settings
-            Settings of the experiment.
-        """
+        """Compose a method from overrides, as in ``signature=shingles3 tau=0.4``; without a band, it is `BAND`."""
         pinned = (f"{key}={value}" for key, value in zip(("idf_min", "idf_max"), BAND, strict=True))
         chosen = composed(*pinned, *shlex.split(words), f"seed={settings.seed}")
         band = chosen.idf_filter.idf_min, chosen.idf_filter.idf_max
@@ -123,47 +118,37 @@ class Work:
         cells = Cells(folder=results / "cells", workers=settings.workers)
         return cls(settings=settings, folder=results / settings.names["experiment"], cells=cells)
 
-    def _source(self, signature: SignatureScheme | None) -> Source:
-        collection = self.settings.collection
-        if isinstance(collection, VectorCollection):
-            return Source(collection=collection)
-        return Source(collection=collection, text=self.settings.text, signature=signature)
-
-    def read_all(self, signatures: Sequence[SignatureScheme]) -> None:
-        """Extract the collection with several kinds of signatures in one pass over its pages."""
-        sources = {repr(source): source for source in map(self._source, signatures) if source.signature is not None}
-        missing = {key: source for key, source in sources.items() if key not in self.inputs}
-        found = read_together(list(missing.values()), self.cells.folder, self.settings.engine)
-        self.inputs.update(zip(missing, found, strict=True))
-
     def read(self, signature: SignatureScheme | None = None) -> Stored:
         """Return the collection of the settings with the given signatures, or a collection of vectors."""
-        source = self._source(signature)
-        key = repr(source)
-        if key not in self.inputs:
-            self.inputs[key] = read(source, self.cells.folder, self.settings.engine)
-        return self.inputs[key]
+        collection, text = self.settings.collection, self.settings.text
+        if isinstance(collection, VectorCollection):
+            signature = text = None
+        return self._read([Source(collection=collection, text=text, signature=signature)])[0]
+
+    def read_lines(self, lines: Sequence[Line], collection: Any = None) -> dict[str, Stored]:
+        """Return the signatures of a collection, by default that of the settings, by the label of the method."""
+        whole, text = collection or self.settings.collection, self.settings.text
+        sources = [Source(collection=whole, text=line.text or text, signature=line.signature) for line in lines]
+        return dict(zip((line.label for line in lines), self._read(sources), strict=True))
+
+    def _read(self, sources: Sequence[Source]) -> list[Stored]:
+        """Read the sources that were not read yet, each text once."""
+        missing = {repr(source): source for source in sources if repr(source) not in self.inputs}
+        found = read_together(list(missing.values()), self.cells.folder, self.settings.engine)
+        self.inputs.update(zip(missing, found, strict=True))
+        return [self.inputs[repr(source)] for source in sources]
 
     def parse_ms(self, signature: SignatureScheme) -> float | None:
         """Return the milliseconds of reading and extracting; None if other processes were active."""
-        task = Task(function=time_extraction, arguments={"source": self._source(signature)}, alone=True)
+        task = Task(function=time_extraction, arguments={"source": self.read(signature).source}, alone=True)
         [cell] = self.cells.run([task], "time of extraction")
         return None if cell["contended"] else float(cell["parse_ms"])
 
     def curves(self, lines: Sequence[Line], taus: Sequence[float], describe: str) -> dict[str, Curve]:
         """Return the quality curve of every line by label; that of a matcher without tau has a single point."""
-        self.read_all([line.signature for line in lines])
+        stored = self.read_lines(lines)
         tasks = [
-            Task(
-                function=judge,
-                arguments={
-                    "stored": self.read(line.signature),
-                    "idf_filter": line.idf_filter,
-                    "matcher": equally_exact(line.matcher),
-                    "taus": list(taus) if line.matcher.threshold is not None else [],
-                    "sets": line.sets,
-                },
-            )
+            line.task(judge, stored[line.label], taus=list(taus) if line.matcher.threshold is not None else [])
             for line in lines
         ]
         found = self.cells.run(tasks, describe)

@@ -1,4 +1,4 @@
-"""The cells of a sweep in worker processes: what cells share is read, extracted, filtered and joined once."""
+"""The cells of a sweep in worker processes, which share extracted signatures, vectors and joins."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Ended:
 
 
 def identity(settings: Settings) -> str:
-    """Return what the results of a cell depend on besides its configuration, as JSON: files of the input, code.
+    """Return the dependencies of a cell besides its configuration, as JSON: files of the input, code.
 
     A cell whose folder has the same configuration and identity is finished.
     """
@@ -62,37 +62,18 @@ def identity(settings: Settings) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Cells that run in one process.
-
-    Attributes
-    ----------
-    cells : sequence of SweepCell
-        By ascending threshold, so that the first join serves the others.
-    extracted : (Stored, float) or None
-        Signatures and the seconds of their extraction; None if a cell reads the input itself.
-    threads : int or None
-        Threads of a kernel if the user sets no number; None if the group runs alone.
-    """
+    """Cells that run in one process, by ascending threshold, so that the first join serves the others."""
 
     cells: Sequence[SweepCell]
-    extracted: tuple[Stored, float] | None
-    threads: int | None
+    extracted: tuple[Stored, float] | None  # with the seconds of extraction; None: a cell extracts itself
+    threads: int | None  # threads of a kernel if the user sets no number; None: the group runs alone
 
 
 def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int) -> Iterator[Ended]:
     """Run cells in worker processes and yield each as it ends.
 
     Cells that differ in their threshold alone share a process and one join. With ``timing=true`` each cell runs in a
-    process of its own, one after the other, and shares the extracted signatures alone.
-
-    Parameters
-    ----------
-    cells : sequence of SweepCell
-        Cells to run.
-    inputs : Path
-        Folder for extracted signatures.
-    workers : int
-        Concurrent processes.
+    process of its own, one after the other, and shares the extracted signatures of the folder `inputs` alone.
     """
     timing = any(cell.settings.timing for cell in cells)
     context = _context({type(cell.settings.matcher).__module__ for cell in cells})
@@ -114,7 +95,7 @@ def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int) -> Iterato
 
 
 def _is_shared(settings: Settings) -> bool:
-    """Return whether a cell runs in memory, where it can use what other cells have computed."""
+    """Return whether a cell runs in memory, where it can use results of other cells."""
     return settings.memory is None and settings.query is None
 
 
@@ -123,7 +104,7 @@ def _input_key(settings: Settings) -> str:
 
 
 def _join_key(settings: Settings) -> str:
-    """Return what the cells of one join have in common."""
+    """Return the settings that all cells of one join share."""
     return repr((_input_key(settings), settings.idf_filter, settings.sets, settings.matcher.at(1.0), settings.auto))
 
 
@@ -170,7 +151,7 @@ def run_group(group: Group) -> Iterator[Ended]:
 
 
 def _context(modules: Iterable[str]) -> Any:
-    """Return what starts processes: on most systems a server that imports the modules once, and forks."""
+    """Return the context that starts processes: on most systems a server that imports the modules once, and forks."""
     if "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     context: Any = get_context("forkserver")

@@ -145,22 +145,10 @@ def _quiet_runs(matcher: Matcher, corpus: Corpus, repeats: int) -> list[_Run]:
 
 
 def quotient(name: str, above: dict[str, Any], below: dict[str, Any], column: str = "total_ms") -> Fact | None:
-    """Return the ratio of the times of two cells as a fact, or None if one of them is contended.
+    """Return the ratio of the times of two cells of `time_matcher` as a fact, or None if one of them is contended.
 
-    If the first was stopped at its limit, the ratio is a lower bound.
-
-    Parameters
-    ----------
-    name : str
-        Name of the fact.
-    above, below : dict
-        Results of `time_matcher`.
-    column : str
-        Key of the time. The interval of the total's ratio is its range over pairs of runs, no confidence interval.
-
-    Returns
-    -------
-    Fact or None
+    If the first was stopped at its limit, the ratio is a lower bound. The interval of the ratio of total times is its
+    range over pairs of runs, no confidence interval.
     """
     if "over_s" in below or below["contended"]:
         return None

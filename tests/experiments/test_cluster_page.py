@@ -278,21 +278,6 @@ def test_giant_chains_are_flagged(tmp_path):
         assert browser.complaints() == []
 
 
-@in_browser
-def test_dark_and_light(tmp_path):
-    path = write(tmp_path / "p.html", [STORY, OTHER], [(0, 1, 0.8)])
-    ground = "getComputedStyle(document.body).backgroundColor"
-    with Browser() as browser:
-        browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-        browser.open(path)
-        dark = browser.js(ground)
-        browser.press("t")
-        light = browser.js(ground)
-        assert (dark, light) == ("rgb(20, 23, 26)", "rgb(251, 251, 249)")
-        browser.press("t")
-        assert browser.js(ground) == dark
-
-
 def longest_common(a, b):
     row = [0] * (len(b) + 1)
     for x in a:

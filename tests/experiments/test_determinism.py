@@ -8,18 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 from in_process import front_door
 from test_crashes import crawl  # noqa: F401 - a fixture
 from test_engines import available
-
-import spotsigs
-from spotsigs.matching.algorithm1 import SpotSigs
-from spotsigs.matching.brute_force import BruteForce
-from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.records import Corpus
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,28 +66,10 @@ WAYS = {
     "on disk, dask": (("memory=2GB", "engine=dask", "workers=2"), {}),
     "on disk, ray": (("memory=2GB", "engine=ray", "workers=2"), {}),
 }
-LONG = {
-    "cold kernels",
-    "dask",
-    "ray",
-    "on disk",
-    "on disk, 2 workers",
-    "on disk, dask",
-    "on disk, ray",
-    "2 workers",
-    "hash seed 1",
-    "hash seed 4242",
-    "1 worker",
-    "serial",
-    "brute force",
-    "tight bounds",
-    "another time zone and locale",
-}
+QUICK = "8 workers"
 
 
-@pytest.mark.parametrize(
-    "way", [pytest.param(way, marks=[pytest.mark.long] if way in LONG else []) for way in WAYS], ids=list(WAYS)
-)
+@pytest.mark.parametrize("way", [pytest.param(way, marks=[] if way == QUICK else pytest.mark.long) for way in WAYS])
 def test_pairs_clusters_lists_and_the_page(way, pages, expected, tmp_path):
     require_engine(way)
     words, environment = WAYS[way]
@@ -137,25 +111,3 @@ def expected_table(tmp_path_factory):
 def test_tables_and_figures(words, seed, expected_table, tmp_path):
     require_engine(words[0])
     assert table(tmp_path / "found", words, seed) == expected_table
-
-
-@pytest.mark.parametrize(
-    "matcher", [SpotSigs(tau=0.5), SpotSigsTight(tau=0.5), BruteForce(tau=0.5)], ids=lambda m: m.label
-)
-def test_the_order_of_documents(matcher):
-    rng = np.random.default_rng(5)
-    indptr = np.arange(0, 301 * 12, 12)
-    ids = np.concatenate([rng.choice(40, 12, replace=False) for _ in range(300)])
-    vectors = spotsigs.Vectors.from_csr(indptr, ids, rng.integers(1, 4, len(ids)))
-    found = named(matcher(Corpus(vectors)), np.arange(300))
-    assert len(found)
-    for seed in range(3):
-        order = np.random.default_rng(seed).permutation(300)
-        pd.testing.assert_frame_equal(named(matcher(Corpus(vectors.take(order))), order), found)
-
-
-def named(pairs, names):
-    """Return pairs by the documents' names, sorted."""
-    a, b = names[pairs.i], names[pairs.j]
-    frame = pd.DataFrame({"a": np.minimum(a, b), "b": np.maximum(a, b), "similarity": pairs.similarity})
-    return frame.sort_values(["a", "b"], ignore_index=True)

@@ -5,8 +5,6 @@ import importlib.util
 from collections import defaultdict
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 FILES = [
     path
@@ -43,8 +41,3 @@ def test_every_import_finds_its_name():
 
 def test_no_class_name_has_two_meanings():
     assert twice(classes()) == {}
-
-
-@pytest.mark.parametrize("names", [[("Found", "a.py:1"), ("Found", "b.py:9")]])
-def test_a_second_meaning_is_seen(names):
-    assert twice(names) == {"Found": ["a.py:1", "b.py:9"]}

@@ -27,11 +27,6 @@ class Mine(BruteForce):
     def hash_tables(self):
         return self.k, 7
 
-@dataclass(frozen=True, kw_only=True)
-class Broken(Mine):
-    def __call__(self, corpus):
-        pairs = super().__call__(corpus)
-        return type(pairs).build(pairs.i[1:], pairs.j[1:], pairs.similarity[1:], pairs.n, pairs.seconds)
 """
 
 POINTS = "[spotsigs.matcher]\nmine = mine:Mine\nmissing = mine:Missing\n"
@@ -86,17 +81,3 @@ def test_an_entry_point_without_its_class_is_one_sentence(site, tmp_path):
     assert done.returncode == 1
     assert "Missing" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(("name", "message"), [("Mine", None), ("Broken", "brute force")])
-def test_another_package_checks_the_contract_of_its_matcher(site, name, message):
-    import mine
-
-    from spotsigs.testing import check_matcher
-
-    matcher = getattr(mine, name)(tau=0.44)
-    if message is None:
-        check_matcher(matcher)
-    else:
-        with pytest.raises(AssertionError, match=f"{message}|order"):
-            check_matcher(matcher)

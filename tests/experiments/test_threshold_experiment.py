@@ -127,13 +127,6 @@ def test_pairs_can_be_judged_and_their_text_stays_text(page):
         assert browser.complaints() == []
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install chromium to run browser tests")
-def test_it_fits_a_narrow_window(page):
-    with Browser(420, 800) as browser:
-        browser.open(page[0])
-        assert browser.js("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-
-
 def test_pairs_around_a_threshold_are_of_different_documents():
     i = np.arange(60) // 2
     pairs = Pairs.build(i, i + 40, np.linspace(0.1, 0.9, 60), 100)
