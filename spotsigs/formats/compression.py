@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import io
 import re
-import zlib
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -26,8 +25,8 @@ _PIECE = 1 << 14
 _FIRST_PIECE = 1 << 9  # of a member that may be short: a decompressor copies the bytes after its member
 _ZSTD_PIECE = 1 << 9  # unpacks to 16 MiB at most, because zstd packs 128 KiB into four bytes; more for larger pages
 _MOST_DICTIONARY = 64 << 20
-_DAMAGE: tuple[type[Exception], ...] = (cast(Any, igzip_lib).IsalError, zlib.error, zstandard.ZstdError)
-_HEADER_CHECKSUM = 2  # a flag of gzip that isal does not read if the header is cut into pieces
+_DAMAGE: tuple[type[Exception], ...] = (cast(Any, igzip_lib).IsalError, zstandard.ZstdError)
+_ISAL = {"gzip": igzip_lib.DECOMP_GZIP, "zlib": igzip_lib.DECOMP_ZLIB, "deflate": igzip_lib.DECOMP_DEFLATE}
 _SKIPPABLE = re.compile(rb"[\x50-\x5c\x5e\x5f]\x2a\x4d\x18")
 _MAGIC = {
     b"\x1f\x8b": "gzip",
@@ -154,7 +153,7 @@ class Members(io.RawIOBase):
         if self._packing == "gzip" and not b"\x1f\x8b".startswith(head[:2]):
             raise OSError("damaged gzip data: bytes that begin no member")
         self._start, self._given, self._size, self._any = self._base + self._at, 0, _FIRST_PIECE, True
-        self._member = self._decompressor(head)
+        self._member = self._decompressor()
         return True
 
     def _refill(self) -> bool:
@@ -164,20 +163,10 @@ class Members(io.RawIOBase):
         self._input, self._at = self._input[self._at :] + block, 0
         return bool(block)
 
-    def _decompressor(self, head: bytes) -> Any:
-        match self._packing:
-            case "gzip" if not head[3:4] or head[3] & _HEADER_CHECKSUM:
-                return _Inflate(zlib.MAX_WBITS | 16)
-            case "gzip":
-                return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
-            case "zlib":
-                return _Inflate(zlib.MAX_WBITS)
-            case "deflate":
-                return _Inflate(-zlib.MAX_WBITS)
-            case "bzip2":
-                return bz2.BZ2Decompressor()
-            case _:
-                return _ZstdFrame(self._dictionary)
+    def _decompressor(self) -> Any:
+        if self._packing in _ISAL:
+            return igzip_lib.IgzipDecompressor(flag=_ISAL[self._packing])
+        return bz2.BZ2Decompressor() if self._packing == "bzip2" else _ZstdFrame(self._dictionary)
 
 
 class _File(Members):
@@ -186,28 +175,6 @@ class _File(Members):
     def close(self) -> None:
         self._file.close()
         super().close()
-
-
-class _Inflate:
-    """A member that zlib unpacks, with the interface of `bz2.BZ2Decompressor`."""
-
-    def __init__(self, wbits: int) -> None:
-        self._stream = zlib.decompressobj(wbits)
-
-    def decompress(self, piece: bytes, size: int) -> bytes:
-        return self._stream.decompress(self._stream.unconsumed_tail + piece, size)
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._stream.unconsumed_tail
-
-    @property
-    def eof(self) -> bool:
-        return self._stream.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._stream.unused_data
 
 
 class _ZstdFrame:

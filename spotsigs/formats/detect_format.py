@@ -9,11 +9,12 @@ from typing import Any
 
 from spotsigs.errors import InputError, did_you_mean, require
 from spotsigs.formats.arc import Arc
-from spotsigs.formats.column_files import Csv, Parquet
 from spotsigs.formats.compression import READ_ERRORS
+from spotsigs.formats.csv_files import Csv
 from spotsigs.formats.folder import Folder
 from spotsigs.formats.input_files import InputFile, beginning, find_sources, reason
 from spotsigs.formats.jsonl import Jsonl
+from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.row_documents import RowCollection
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc

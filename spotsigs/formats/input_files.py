@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import glob
-import io
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 import zstandard
 
@@ -212,8 +211,11 @@ def lines(path: Path, start: int = 0, stop: int = END) -> Iterator[tuple[int, by
     with open_bytes(path) as stream:
         offset = start
         if start:
-            skip(stream, start - 1)
-            offset -= 1
+            offset = 0
+            if stream.seekable():
+                offset = stream.seek(start - 1)
+            while offset < start - 1 and (block := stream.read(min(start - 1 - offset, BLOCK))):
+                offset += len(block)
             while rest := stream.readline(BLOCK):
                 offset += len(rest)
                 if rest.endswith(b"\n"):
@@ -249,15 +251,6 @@ def one_pass(
         at, item = next(rest, (END, None))
     if at < END:
         _PASSES[name] = stop, at, item, rest
-
-
-def skip(stream: IO[bytes], size: int) -> None:
-    """Move forward by `size` bytes, reading where the stream cannot seek."""
-    if isinstance(stream, io.BufferedReader) and stream.seekable():
-        stream.seek(size, os.SEEK_CUR)
-        return
-    while size > 0 and (block := stream.read(min(size, BLOCK))):
-        size -= len(block)
 
 
 def not_readable(path: Path) -> str:

@@ -25,9 +25,10 @@ from test_writers import contents, documents
 
 from spotsigs.errors import InputError
 from spotsigs.formats.arc import Arc
-from spotsigs.formats.column_files import Csv, Parquet
+from spotsigs.formats.csv_files import Csv
 from spotsigs.formats.folder import Folder
 from spotsigs.formats.jsonl import Jsonl
+from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
 from spotsigs.records import Skipped

@@ -26,9 +26,10 @@ from warcio import bufferedreaders
 from warcio.archiveiterator import ArchiveIterator
 
 from spotsigs.formats.arc import Arc
-from spotsigs.formats.column_files import Csv, Parquet
+from spotsigs.formats.csv_files import Csv
 from spotsigs.formats.http_response import decode_body, parse_response
 from spotsigs.formats.jsonl import Jsonl
+from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.warc import Warc
 from spotsigs.records import Document, Skipped
 

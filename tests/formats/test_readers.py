@@ -20,15 +20,16 @@ from archives import EVERY_FILE, PACK, arc_file, arc_record, crawl, file_of, pac
 
 from data.collections.tiny import Tiny
 from spotsigs.errors import InputError
-from spotsigs.formats import csv_parser
+from spotsigs.formats import csv_files
 from spotsigs.formats.arc import Arc
-from spotsigs.formats.column_files import Csv, Parquet
 from spotsigs.formats.compression import open_bytes
+from spotsigs.formats.csv_files import Csv
 from spotsigs.formats.detect_format import FORMATS, collection_of
 from spotsigs.formats.folder import Folder, SortedBy
 from spotsigs.formats.http_response import decode_body, iso_date, parse_response
 from spotsigs.formats.input_files import lines, windows
 from spotsigs.formats.jsonl import Jsonl
+from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.parquet_limits import CODECS, column_chunks
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
@@ -387,19 +388,19 @@ def test_an_open_quote_costs_its_line_and_no_other(tmp_path, content, expected, 
 
 def test_lines_of_csv_are_parsed_at_most_three_times(tmp_path, monkeypatch):
     """Any line may open a quote that runs to the end: work is counted, not timed."""
-    parsed, decoded = 0, csv_parser._decoded
+    parsed, decoded = 0, csv_files._decoded
 
     def counting(line):
         nonlocal parsed
         parsed += 1
         return decoded(line)
 
-    monkeypatch.setattr(csv_parser, "_decoded", counting)
+    monkeypatch.setattr(csv_files, "_decoded", counting)
     for row in (b'x"y","z\n', b'"y\n', b'a,"\n', b'"",""""\n', b'a,"b\nc",d\n', b'"a\n"b"\n'):
         counts = []
         for n in (500, 1000):
             parsed = 0
-            assert b"".join(found.text for found in csv_parser.csv_rows(io.BytesIO(row * n), ",")) == row * n
+            assert b"".join(found.text for found in csv_files.csv_rows(io.BytesIO(row * n), ",")) == row * n
             counts.append(parsed)
         assert counts[1] <= 2 * counts[0] + 10
         assert counts[1] <= 3 * 1000 * row.count(b"\n")

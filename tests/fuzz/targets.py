@@ -14,8 +14,9 @@ from stores import save_vectors
 
 from spotsigs.errors import InputError
 from spotsigs.formats.arc import Arc
-from spotsigs.formats.column_files import Csv, Parquet
+from spotsigs.formats.csv_files import Csv
 from spotsigs.formats.jsonl import Jsonl
+from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
 from spotsigs.matching.prefix_join import self_join

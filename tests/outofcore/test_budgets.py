@@ -24,9 +24,10 @@ from archives import arc_record, warc_record
 
 from spotsigs.engines import Serial
 from spotsigs.formats.arc import Arc
-from spotsigs.formats.column_files import Csv, Parquet
+from spotsigs.formats.csv_files import Csv
 from spotsigs.formats.folder import Folder
 from spotsigs.formats.jsonl import Jsonl
+from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
 from spotsigs.outofcore.segments import extract_segments

@@ -331,8 +331,9 @@ def archived(kind, rows):
 
 
 def collection_of(kind, path):
-    from spotsigs.formats.column_files import Csv, Parquet
+    from spotsigs.formats.csv_files import Csv
     from spotsigs.formats.jsonl import Jsonl
+    from spotsigs.formats.parquet import Parquet
     from spotsigs.formats.warc import Warc
 
     name = kind.partition(".")[0]

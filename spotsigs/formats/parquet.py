@@ -1,28 +1,23 @@
-"""Documents from Parquet and CSV files."""
+"""Documents from Parquet files."""
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import groupby, islice, pairwise
+from dataclasses import dataclass
+from itertools import groupby, pairwise
 from pathlib import Path
-from typing import ClassVar, TypeVar, cast
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spotsigs.errors import InputError, require
-from spotsigs.formats.compression import open_bytes, raw
-from spotsigs.formats.csv_parser import csv_rows
-from spotsigs.formats.file_collection import NotOfFormatError, Piece
-from spotsigs.formats.input_files import END, STREAM_SHARDS, InputFile, beginning
+from spotsigs.errors import InputError
+from spotsigs.formats.compression import raw
+from spotsigs.formats.input_files import STREAM_SHARDS, InputFile
 from spotsigs.formats.parquet_limits import CODECS, column_chunks, largest_pages
 from spotsigs.formats.row_documents import RowCollection
 from spotsigs.formats.writers import Keep
 from spotsigs.records import Document, Skipped
-from spotsigs.spelling import option
 from spotsigs.storage.locations import is_remote
 from spotsigs.text.size_limits import in_words, largest_page
 
@@ -165,81 +160,3 @@ def _whole(source: InputFile, parts: Iterator[T]) -> Iterator[T]:
         raise InputError(
             f"{source.path} cannot be copied, because it cannot all be read: {why}; see kept.csv"
         ) from error
-
-
-@dataclass(frozen=True, kw_only=True)
-class Csv(RowCollection):
-    """One row a document; the first row names the columns, quotes may enclose line breaks, plain or compressed.
-
-    A line break ends a row or not depending on all quotes before it, so that a file is parsed from its beginning; a
-    worker that reads several shards of it continues its pass.
-
-    Parameters
-    ----------
-    delimiter : str
-        One character between the fields.
-    charset : str, optional
-        Encoding of the content; detected for each row if omitted. It must contain ASCII, as UTF-8 and Latin-1 do.
-    """
-
-    seekable: ClassVar[bool] = False
-
-    delimiter: str = ","
-    charset: str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(len(self.delimiter) == 1, f"delimiter must be one character, got {self.delimiter!r}")
-
-    def fault(self, path: Path) -> str | None:
-        """Return why a file is not CSV; an empty one is."""
-        head = beginning(path)
-        if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-            return "the file is UTF-16; save it as UTF-8"
-        if b"\0" in head:
-            return f"the file is not CSV: it begins with {head[:24]!r}"
-        start = head.removeprefix(codecs.BOM_UTF8).lstrip()
-        if start.startswith((b'{"', b'[{"')):
-            return f"the file is JSON, not CSV; one record a line is read by {option('data', 'jsonl')}"
-        if start.startswith(b"<"):
-            return f"the file is not CSV: it begins with {start[:24]!r}"
-        return None if start or not head else "its first row must name the columns"
-
-    def cut(self, path: Path) -> list[tuple[int, int]]:
-        """Return the shards of a file; none of an empty one."""
-        with open_bytes(path) as stream:
-            first = next(csv_rows(stream, self.delimiter), None)
-        if first is None:
-            return []
-        if not isinstance(first.fields, list):
-            raise OSError(f"its first row must name the columns: {first.fields}")
-        try:
-            self.check_columns(path, names := _names(first.fields))
-        except InputError as error:
-            if self.html_column in names or self.text_column in names:
-                raise
-            raise NotOfFormatError(str(error)) from error
-        return super().cut(path)
-
-    def pieces(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Piece]:
-        """Iterate over the rows of a file, the header first."""
-        with open_bytes(source.path) as stream:
-            rows = csv_rows(stream, self.delimiter)
-            for header in islice(rows, 1):
-                names = _names(cast("list[bytes]", header.fields))
-                yield header.offset, (header.text, None)
-                for offset, text, fields in rows:
-                    position = f"{source.name}@{offset}"
-                    yield offset, (text, partial(self._record, position, names, fields) if fields else None)
-
-    def _record(self, position: str, names: list[str], row: list[bytes] | str) -> Document | Skipped:
-        if isinstance(row, str):
-            return Skipped(position, row)
-        if len(row) != len(names):
-            return Skipped(position, f"the row has {len(row)} fields, the header {len(names)}")
-        record = self.document(position, dict(zip(names, row, strict=True)))
-        return replace(record, charset=self.charset) if isinstance(record, Document) else record
-
-
-def _names(header: list[bytes]) -> list[str]:
-    return [name.decode("utf-8", "replace").strip() for name in header]
