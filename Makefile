@@ -79,12 +79,11 @@ mutation: $(VENV)/.installed ## change the bounds, metrics and partitions in hun
 	$(BIN)/mutmut results
 
 FUZZ_SECONDS ?= 360
-TARGETS ?= html warc arc trec jsonl csv parquet store manifest judgments
-MACHINES ?= stores copies pages
-fuzz: $(VENV)/.installed ## hostile bytes to every reader, guided by coverage, and the machines, 80 minutes in all
+TARGETS ?= html warc arc trec jsonl csv parquet store manifest
+fuzz: $(VENV)/.installed ## hostile bytes to every reader, guided by coverage, then operations on stores and copies; two hours
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=2.3'
 	@for target in $(TARGETS); do $(BIN)/python tests/fuzz/fuzz.py $$target -max_total_time=$(FUZZ_SECONDS) || exit 1; done
-	@for machine in $(MACHINES); do $(BIN)/python tests/fuzz/machines.py $$machine $(FUZZ_SECONDS) || exit 1; done
+	FUZZ=1 $(BIN)/python -m pytest -q -m '' tests/outofcore/test_store_machine.py tests/clustering/test_copy_machine.py
 
 SOAK_MINUTES ?= 30
 soak: $(VENV)/.installed ## 8 workers on generated crawls; memory, files and processes plotted to results/soak

@@ -15,7 +15,11 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start wo
 
 # Kernels compile inside the first example, so no deadline; the same examples on every machine.
 settings.register_profile(
-    "quick", derandomize=True, deadline=None, max_examples=60, suppress_health_check=list(HealthCheck)
+    "quick",
+    derandomize="FUZZ" not in os.environ,
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=list(HealthCheck),
 )
 settings.register_profile("long", settings.get_profile("quick"), max_examples=1000)
 # Interpreted kernels, whose lines coverage can count, are a hundred times slower.

@@ -43,6 +43,7 @@ _BEGINNINGS = (
     (rb"PAR1", "parquet"),
     (rb"\s*<DOC>", "trec"),
     (rb"(\xef\xbb\xbf)?\s*\{", "jsonl"),
+    (rb"\s*<", "folder"),
 )
 _NAMES = (
     (".csv", "csv"),
@@ -111,34 +112,31 @@ def format_of(path: str) -> str:
     return [*certain, *weak, "folder"][0].removesuffix("?")
 
 
+def _head(source: InputFile) -> bytes | None:
+    """Return the beginning of a file; None of one that is not read."""
+    return None if source.fault or not source.path.is_file() else beginning(source.path, 1 << 14)
+
+
 def _guess(source: InputFile, alone: bool) -> str | None:
     """Return the format of a file, with a question mark if its content does not show it; None of another file."""
-    if source.fault or not source.path.is_file():
-        return None
     try:
-        head = beginning(source.path, 1 << 14)
+        head = _head(source)
     except READ_ERRORS as error:
         if alone:
             raise InputError(f"{source.path} {reason(error)}") from error
         return None
     if not head:
         name = source.name.lower()
-        return next((f"{kind}?" for word, kind in _NAMES if word in name), "folder?")
+        return None if head is None else next((f"{kind}?" for word, kind in _NAMES if word in name), "folder?")
     for pattern, name in _BEGINNINGS:
         if re.match(pattern, head):
             return name
-    if re.match(rb"\s*<", head):
-        return "folder"
     if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return None
-    return "csv" if _has_columns(head) else "folder?"
-
-
-def _has_columns(head: bytes) -> bool:
-    """Return whether the first line names a column of pages."""
     first = _first_line(head).lower()
     cells = [cell.strip() for sign in _DELIMITERS for cell in next(csv.reader([first], delimiter=sign), [])]
-    return any(name in cells for name in CONTENT_COLUMNS) and any(sign in first for sign in _DELIMITERS)
+    is_table = any(name in cells for name in CONTENT_COLUMNS) and any(sign in first for sign in _DELIMITERS)
+    return "csv" if is_table else "folder?"
 
 
 def _first_line(head: bytes) -> str:
@@ -149,8 +147,7 @@ def _first_line(head: bytes) -> str:
 def _delimiter(source: InputFile) -> str | None:
     """Return the most frequent separator of the first line; None of a file that has no such line."""
     try:
-        head = b"" if source.fault or not source.path.is_file() else beginning(source.path, 1 << 14)
+        first = _first_line(_head(source) or b"")
     except READ_ERRORS:
         return None
-    first = _first_line(head)
     return max(_DELIMITERS, key=first.count) if first and "\0" not in first else None

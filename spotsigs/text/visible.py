@@ -34,29 +34,21 @@ def visible_text(document: Document, *, marked: bool = False) -> str:
     Plain text is decoded only. On request, links and blocks are marked, see `spotsigs.text.markup.simplify`; the words
     are the same. The text has the white space of the source, and is empty if the page has no body.
     """
-    content = _utf8(document, b"" if _is_plain(document) else b"<")
+    content = to_utf8(document.content, document.charset)
+    require_room(content, b"" if _is_plain(document) else b"<")
     if marked:
         content = content.translate(UNMARKED)
-    text = content.decode() if _is_plain(document) else _body_text(content, marked)
-    return text.replace("\xad", "")
-
-
-def _body_text(html: bytes, marked: bool) -> str:
+    if _is_plain(document):
+        return content.decode().replace("\xad", "")
     from selectolax.lexbor import LexborHTMLParser
 
-    body = LexborHTMLParser(simplify(html, marked=marked)).body
-    return "" if body is None else body.text()
-
-
-def _utf8(document: Document, marks: bytes) -> bytes:
-    content = to_utf8(document.content, document.charset)
-    require_room(content, marks)
-    return content
+    body = LexborHTMLParser(simplify(content, marked=marked)).body
+    return "" if body is None else body.text().replace("\xad", "")
 
 
 def _tamed(document: Document, name: str) -> str:
     """Return the page as a string; refuse one that a parser does not read in linear time and memory."""
-    content = _utf8(document, _MARKS)
+    content = to_utf8(document.content, document.charset)
     beyond = f"beyond what text={name} reads; text=visible does"
     deepest, again, attributes = parsing_cost(content)
     require(deepest <= DEEPEST, f"its elements nest more than {DEEPEST:,} deep, {beyond}")

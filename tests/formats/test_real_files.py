@@ -15,21 +15,30 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import warcio.archiveiterator
+from archives import arc_file, arc_record
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
 
+from spotsigs.records import Document
 from spotsigs.text.charset import to_utf8
+from spotsigs.text.visible import VisibleText
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "data" / "tiny"
 PAGES = {path.relative_to(TINY).as_posix(): path for path in sorted(TINY.rglob("*.html"))}
+COLUMNS = ["data.id_column=url", "data.html_column=page", "data.cluster_column=story"]
 
 pytestmark = pytest.mark.long
 
 
 def pairs_of(tmp_path, *choices):
-    """Run the front door; return its pairs, named by the pages' paths, and its metrics."""
+    """Run the command; return its pairs, named by the pages' paths, and its metrics."""
     folder = tmp_path / "run"
-    asked = ["tau=0.25", "workers=2", f"hydra.run.dir={folder}", *choices]
-    result = subprocess.run([sys.executable, str(ROOT / "run.py"), *asked], cwd=ROOT, capture_output=True, text=True)
+    arguments = ["tau=0.25", "workers=2", f"hydra.run.dir={folder}", *choices]
+    result = subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), *arguments], cwd=ROOT, capture_output=True, text=True
+    )
     assert result.returncode == 0, result.stderr
     pairs = pd.read_parquet(folder / "pairs.parquet")
     found = {
@@ -55,73 +64,61 @@ def expected(tmp_path_factory):
     return found
 
 
-def frame():
-    return pd.DataFrame(
+def write_frame(path, **more):
+    """Write the pages by pandas; they contain line breaks, commas and quotes."""
+    frame = pd.DataFrame(
         [
             {"url": name, "page": to_utf8(path.read_bytes()).decode(), "story": name.split("/")[0], "n": number}
             for number, (name, path) in enumerate(PAGES.items())
         ]
     )
+    if ".csv" in path.name:
+        frame.to_csv(path, index=False)
+    elif ".jsonl" in path.name:
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_parquet(path, row_group_size=7, **more)
 
 
-COLUMNS = ["data.id_column=url", "data.html_column=page", "data.cluster_column=story"]
-
-
-@pytest.mark.parametrize("name", ["pages.csv", "pages.csv.gz", "pages.csv.zst"])
-def test_csv_by_pandas(tmp_path, expected, name):
-    frame().to_csv(tmp_path / name, index=False)  # pages hold line breaks, commas and quotes
-    found, metrics = pairs_of(tmp_path, "data=csv", f"data.path={tmp_path / name}", *COLUMNS)
+@pytest.mark.parametrize(
+    ("kind", "name", "more"),
+    [
+        *(("csv", f"pages.csv{pack}", {}) for pack in ("", ".gz", ".zst")),
+        *(("jsonl", f"pages.jsonl{pack}", {}) for pack in ("", ".gz")),
+        *(("parquet", "pages.parquet", {"compression": codec}) for codec in ("snappy", "zstd", "gzip")),
+    ],
+)
+def test_tables_by_pandas(tmp_path, expected, kind, name, more):
+    write_frame(tmp_path / name, **more)
+    found, metrics = pairs_of(tmp_path, f"data={kind}", f"data.path={tmp_path / name}", *COLUMNS)
     assert found == expected
     assert metrics["recall"] is not None
 
 
-@pytest.mark.parametrize("packing", ["snappy", "zstd", "gzip"])
-def test_parquet_by_pandas(tmp_path, expected, packing):
-    frame().to_parquet(tmp_path / "pages.parquet", compression=packing, row_group_size=7)
-    assert pairs_of(tmp_path, "data=parquet", f"data.path={tmp_path}", *COLUMNS)[0] == expected
-
-
-@pytest.mark.parametrize("name", ["pages.jsonl", "pages.jsonl.gz"])
-def test_jsonl_by_pandas(tmp_path, expected, name):
-    frame().to_json(tmp_path / name, orient="records", lines=True)
-    assert pairs_of(tmp_path, "data=jsonl", f"data.path={tmp_path / name}", *COLUMNS)[0] == expected
-
-
 def warcio_file(path, kind, packed):
     """Write pages by warcio, the library that web archives use."""
-    warcio = pytest.importorskip("warcio")
-    from warcio.statusandheaders import StatusAndHeaders
-    from warcio.warcwriter import WARCWriter
-
-    assert warcio
-    from spotsigs.records import Document
-    from spotsigs.text.visible import VisibleText
-
     with path.open("wb") as file:
         writer = WARCWriter(file, gzip=packed)
         writer.write_record(writer.create_warcinfo_record(path.name, {"software": "warcio"}))
+
+        def add(uri, kind, content, status="200 OK", **more):
+            headers = StatusAndHeaders(status, [("Content-Type", "text/html")], protocol="HTTP/1.1")
+            headers = {"http_headers": headers} if kind == "response" else {}
+            writer.write_record(writer.create_warc_record(uri, kind, payload=io.BytesIO(content), **headers, **more))
+
         for name, page in PAGES.items():
             uri, content = f"http://tiny.example/{name}", page.read_bytes()
             if kind == "conversion":
                 text = VisibleText()(Document(id=name, content=content)).encode()
-                record = writer.create_warc_record(
-                    uri, kind, payload=io.BytesIO(text), warc_content_type="text/plain", length=len(text)
-                )
+                add(uri, kind, text, warc_content_type="text/plain", length=len(text))
             else:
-                headers = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.1")
-                record = writer.create_warc_record(uri, kind, payload=io.BytesIO(content), http_headers=headers)
-            writer.write_record(record)
-            missing = StatusAndHeaders("404 Not Found", [("Content-Type", "text/html")], protocol="HTTP/1.1")
-            gone = io.BytesIO(content)
-            writer.write_record(
-                writer.create_warc_record(f"{uri}?gone", "response", payload=gone, http_headers=missing)
-            )
+                add(uri, kind, content)
+            add(f"{uri}?gone", "response", content, "404 Not Found")
 
 
 @pytest.mark.parametrize("kind", ["response", "conversion"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_web_archives_by_warcio(tmp_path, expected, kind, packed):
-    pytest.importorskip("fastwarc")
     warcio_file(tmp_path / ("crawl.warc.gz" if packed else "crawl.warc"), kind, packed)
     found, metrics = pairs_of(tmp_path, "data=warc", f"data.path={tmp_path}/*.warc*")
     assert found == expected
@@ -131,7 +128,6 @@ def test_web_archives_by_warcio(tmp_path, expected, kind, packed):
 @pytest.mark.skipif(shutil.which("wget") is None, reason="needs wget")
 def test_a_crawl_by_wget(tmp_path, expected):
     """Serve the pages on this machine, crawl them, and read the archive of the crawl."""
-    pytest.importorskip("fastwarc")
     site = tmp_path / "site"
     copy_pages(site)
     links = "".join(f'<a href="{name}">{name}</a> ' for name in PAGES)
@@ -152,38 +148,28 @@ def test_a_crawl_by_wget(tmp_path, expected):
 
 
 def test_arc_as_another_reader_understands_it(tmp_path, expected):
-    from archives import arc_record
-
-    info = b"1 0 Archive\nURL IP-address Archive-date Content-type Archive-length\n"
-    first = f"filedesc://x.arc 0.0.0.0 20010203040506 text/plain {len(info)}\n".encode() + info + b"\n"
     records = [arc_record(f"http://tiny.example/{name}", path.read_bytes()) for name, path in PAGES.items()]
     path = tmp_path / "crawl.arc.gz"
-    path.write_bytes(b"".join(gzip.compress(record) for record in (first, *records)))
-    warcio = pytest.importorskip("warcio.archiveiterator")
+    path.write_bytes(b"".join(gzip.compress(record) for record in (*arc_file(0, None), *records)))
     with path.open("rb") as file:
-        seen = [record.rec_headers.get_header("uri") for record in warcio.ARCIterator(file)]
+        seen = [record.rec_headers.get_header("uri") for record in warcio.archiveiterator.ARCIterator(file)]
     assert len(seen) == len(PAGES) + 1
-    pytest.importorskip("fastwarc")
     assert pairs_of(tmp_path, "data=arc", f"data.path={path}")[0] == expected
 
 
 def test_trec_in_the_form_of_wt10g(tmp_path, expected):
     """Files of a folder as on WT10g's discs: WTX001/B01.gz and so on, each of several documents."""
-    records = []
-    for number, (name, path) in enumerate(PAGES.items()):
-        head = (
-            f"http://tiny.example/{name} 10.0.0.1 19970101000000 text/html 1\nHTTP/1.0 200 OK\nContent-type: text/html"
-        )
-        records.append(
-            f"<DOC>\n<DOCNO>WTX001-B01-{number}</DOCNO>\n<DOCOLDNO>IA001-{number}</DOCOLDNO>\n"
-            f"<DOCHDR>\n{head}\n</DOCHDR>\n".encode()
-            + path.read_bytes()
-            + b"\n</DOC>\n"
-        )
+    records = [
+        f"<DOC>\n<DOCNO>WTX001-B01-{number}</DOCNO>\n<DOCOLDNO>IA001-{number}</DOCOLDNO>\n<DOCHDR>\nhttp://tiny.example/"
+        f"{name} 10.0.0.1 19970101000000 text/html 1\nHTTP/1.0 200 OK\nContent-type: text/html\n</DOCHDR>\n".encode()
+        + path.read_bytes()
+        + b"\n</DOC>\n"
+        for number, (name, path) in enumerate(PAGES.items())
+    ]
     for number in range(3):
-        place = tmp_path / "wt10g" / f"WTX{number:03d}" / "B01.gz"
-        place.parent.mkdir(parents=True)
-        place.write_bytes(gzip.compress(b"".join(records[number::3])))
+        path = tmp_path / "wt10g" / f"WTX{number:03d}" / "B01.gz"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(gzip.compress(b"".join(records[number::3])))
     found, metrics = pairs_of(tmp_path, "data=trec", f"data.path={tmp_path / 'wt10g'}")
     names = {f"WTX001-B01-{number}": name for number, name in enumerate(PAGES)}
     assert {(*sorted((names[a], names[b])), s) for a, b, s in found} == expected

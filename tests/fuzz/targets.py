@@ -70,20 +70,19 @@ def _reader(suffix: str, make: Callable[..., object], *, same: bool) -> Callable
     return target
 
 
-warc = _reader(".warc", Warc, same=False)
-arc = _reader(".arc", Arc, same=False)
-trec = _reader("", Trec, same=True)
-jsonl = _reader(".jsonl", Jsonl, same=True)
-csv = _reader(".csv", Csv, same=True)
-parquet = _reader(".parquet", Parquet, same=False)
-
-
 @cache
 def _arrays() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         vectors = Vectors.from_csr([0, 2, 4, 5], [0, 1, 0, 1, 2], [1, 2, 1, 1, 9], doc_ids=["a", "b", "c"])
         save_vectors(Path(folder, "s"), vectors, ["x", None, "x"])
         return {path.name: path.read_bytes() for path in sorted(Path(folder, "s").glob("*.npy"))}
+
+
+def _write_store(folder: Path, arrays: dict[str, bytes]) -> None:
+    with writing(folder, "vectors") as out:
+        for file, values in arrays.items():
+            (out.folder / file).write_bytes(values)
+        out.facts = {"rows": 3, "n_signatures": 3}
 
 
 def store(content: bytes) -> None:
@@ -102,10 +101,7 @@ def store(content: bytes) -> None:
         else arrays[name][: 64 + place] + content[2:] + arrays[name][64 + place + len(content) - 2 :]
     )
     with tempfile.TemporaryDirectory() as folder:
-        with writing(Path(folder, "s"), "vectors") as out:
-            for file, values in arrays.items():
-                (out.folder / file).write_bytes(values)
-            out.facts = {"rows": 3, "n_signatures": 3}
+        _write_store(Path(folder, "s"), arrays)
         try:
             stored = open_vectors(Path(folder, "s"))
             ids = list(stored.doc_ids)
@@ -126,10 +122,7 @@ def manifest(content: bytes) -> None:
             facts.pop("seal", None)
             content = sealed(facts)
     with tempfile.TemporaryDirectory() as folder:
-        with writing(Path(folder, "s"), "vectors") as out:
-            for file, values in _arrays().items():
-                (out.folder / file).write_bytes(values)
-            out.facts = {"rows": 3, "n_signatures": 3}
+        _write_store(Path(folder, "s"), _arrays())
         (Path(folder, "s") / "store.json").write_bytes(content)
         with suppress(InputError):
             open_vectors(Path(folder, "s"))
@@ -137,12 +130,12 @@ def manifest(content: bytes) -> None:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "html": html,
-    "warc": warc,
-    "arc": arc,
-    "trec": trec,
-    "jsonl": jsonl,
-    "csv": csv,
-    "parquet": parquet,
+    "warc": _reader(".warc", Warc, same=False),
+    "arc": _reader(".arc", Arc, same=False),
+    "trec": _reader("", Trec, same=True),
+    "jsonl": _reader(".jsonl", Jsonl, same=True),
+    "csv": _reader(".csv", Csv, same=True),
+    "parquet": _reader(".parquet", Parquet, same=False),
     "store": store,
     "manifest": manifest,
 }
