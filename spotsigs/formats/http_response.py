@@ -14,9 +14,6 @@ from spotsigs.text.size_limits import in_words, largest_page
 
 MOST_ENCODINGS = 8
 
-BEGINNING = 1 << 16
-"""Bytes of a response that are read to find out what it is."""
-
 MOST_HEADER = 1 << 20
 """Bytes of the longest header of a response."""
 

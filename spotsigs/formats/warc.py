@@ -9,7 +9,6 @@ from typing import IO
 
 from spotsigs.formats.archive_records import LINE, Archive, Head, Record, block_length
 from spotsigs.formats.http_response import (
-    BEGINNING,
     HTML_TYPES,
     MOST_HEADER,
     content_type,
@@ -74,19 +73,14 @@ class Warc(Archive):
         media_type, charset = content_type(fields.get("content-type", ""))
         if kind not in ("response", "resource", "conversion"):
             return
-        begin = more = record.take(BEGINNING)
         if media_type == "application/http":
-            while not has_whole_header(begin) and more:
-                begin += (more := record.take(BEGINNING))
-                if len(begin) > MOST_HEADER:
-                    yield Skipped(record.name, f"its HTTP header is longer than {in_words(MOST_HEADER)}")
-                    return
-        if kind == "response" and media_type == "application/http":
-            wanted = parse_response(begin).is_page
-        elif kind == "conversion":
-            wanted = media_type == "text/plain"
+            begin = record.take(MOST_HEADER)
+            if record.missing and not has_whole_header(begin) and len(begin) == MOST_HEADER:
+                yield Skipped(record.name, f"its HTTP header is longer than {in_words(MOST_HEADER)}")
+                return
+            wanted = kind == "response" and parse_response(begin).is_page
         else:
-            wanted = media_type in HTML_TYPES
+            wanted = media_type == "text/plain" if kind == "conversion" else media_type in HTML_TYPES
         block, date = record.whole() if wanted else None, fields.get("warc-date")
         if block is None:
             return
