@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -186,27 +187,14 @@ PACKAGES = ("datasketch", "rensa", "SetSimilaritySearch", "sparse_dot_topn")
 
 def verified(vectors: Vectors, candidates: Iterable[Iterable[int]], tau: float) -> Found:
     """Return the pairs of each row and its later candidates that reach tau."""
-    kept: list[Found] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
-    rows: list[int] = []
-    partners: list[NDArray[np.int64]] = []
-
-    def verify() -> None:
-        i, j = np.repeat(np.array(rows, np.int64), [len(one) for one in partners]), np.concatenate(partners)
-        i, j = i[i < j], j[i < j]
-        similar = jaccard(vectors, i, j, threads=1) >= tau
-        kept.append((i[similar], j[similar]))
-        rows.clear()
-        partners.clear()
-
-    for row, found in enumerate(candidates):
-        rows.append(row)
-        partners.append(np.fromiter(found, np.int64))
-        if len(rows) == 10_000:
-            verify()
-    if rows:
-        verify()
-    i, j = map(np.concatenate, zip(*kept, strict=True))
-    return i, j
+    partners, ends = array("q"), array("q")
+    for found in candidates:
+        partners.extend(found)
+        ends.append(len(partners))
+    i, j = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)), np.array(partners)
+    i, j = i[i < j], j[i < j]
+    similar = jaccard(vectors, i, j, threads=1) >= tau
+    return i[similar], j[similar]
 
 
 def _tokens(vectors: Vectors) -> NDArray[np.int64]:

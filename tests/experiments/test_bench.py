@@ -85,15 +85,6 @@ def test_the_plan_can_be_narrowed():
     assert plan(["long 20k"], ["rensa"], [0.9]) == [Cell("long 20k", "rensa", 0.9, 2)]
 
 
-def test_everything_is_written(tmp_path):
-    names = {"spotsigs_tight | 0.9 | short 100k | 2": 0.1, "rensa | 0.9 | short 100k | 2": 3.0}
-    cells(**names).to_csv(tmp_path / "cells.csv", index=False)
-    write_tables(tmp_path)
-    tables = {f"bench.{suffix}" for suffix in ("csv", "md", "tex")}
-    figures = {f"seconds.{suffix}" for suffix in ("csv", "svg", "png", "pdf")}
-    assert {path.name for path in tmp_path.iterdir()} == {"cells.csv"} | tables | figures
-
-
 def test_the_committed_tables_are_those_of_the_committed_cells(tmp_path):
     committed = ROOT / "results/bench"
     (tmp_path / "cells.csv").write_bytes((committed / "cells.csv").read_bytes())

@@ -60,26 +60,6 @@ def test_a_threshold_that_equals_a_similarity_keeps_the_pair():
             assert pair not in naive.found(cosine(documents, nextafter(similarity, 2)))
 
 
-def test_proportional_documents_have_similarity_one():
-    documents = [
-        Counter({1: 1, 2: 2, 3: 3}),
-        Counter({1: 7, 2: 14, 3: 21}),
-        Counter({1: 1, 2: 2, 3: 4}),
-        Counter({5: 1}),
-    ]
-    assert naive.found(cosine(documents, 1.0)) == {(0, 1): 1.0}
-
-
-def test_identical_documents_alone_have_idf_0():
-    assert len(cosine([Counter({1: 1, 2: 3})] * 5, 0.1)) == 0
-
-
-def test_identical_documents_among_others():
-    documents = [Counter({1: 3, 2: 1, 9: 2})] * 6 + [Counter({s: 1, 9: 1}) for s in range(20, 40)]
-    found = naive.found(cosine(documents, 1.0))
-    assert found == {(a, b): 1.0 for a in range(6) for b in range(a + 1, 6)}
-
-
 def test_idf_is_correctly_rounded():
     frequencies = np.array([0, 1, 2, 3, 500, 999, 1000])
     values = inverse_document_frequencies(frequencies, 1000)

@@ -65,11 +65,6 @@ def test_identical_documents_all_pair():
     assert found.counters == {"kept_signatures": 2, "fingerprints": 6, "buckets": 1}
 
 
-def test_counts_do_not_matter_but_terms_do():
-    rows = [{0: 1, 1: 1}, {0: 9, 1: 2}, {0: 1, 2: 1}, {3: 1}]
-    assert as_set(run(IMatch(idf_min=0, idf_max=1), rows)) == {(0, 1)}
-
-
 def test_order_of_documents_and_ids_does_not_matter():
     rng = np.random.default_rng(5)
     hashes = rng.integers(0, 2**63, 40).tolist()

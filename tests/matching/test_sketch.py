@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from naive import sets as naive
 from strategies import examples
 
-from baselines.sketch import Kind, Sketch, Sketches, common_values, estimator_sd, estimator_table, super_shingles
+from baselines.sketch import Kind, Sketch, Sketches, estimator_sd, estimator_table, super_shingles
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 
@@ -80,17 +80,6 @@ class TestAgainstTheTwin:
         assert pairs.counters["triplets"] == sum(common.values())
         assert pairs.counters["candidates"] == len(common)
 
-    @KINDS
-    def test_pairs_of_copies(self, kind):
-        documents = naive.copies(2)
-        sketch = Sketch(kind=kind, size=30, modulus=3, tau=0.4)
-        sketches = naive_sketches(sketch, documents)
-        common, _ = naive.seven_steps(sketches, 1)
-        wanted = {pair: naive_estimate(sketch, sketches[pair[0]], sketches[pair[1]]) for pair in common}
-        wanted = {pair: e for pair, e in wanted.items() if e >= 0.4}
-        assert len(wanted) > 20
-        assert naive.found(run(sketch, documents)) == wanted
-
     @pytest.mark.parametrize(("groups", "least"), [(6, 1), (6, 2), (3, 2), (12, 5)])
     def test_super_shingles(self, groups, least):
         documents = naive.copies(8, n=200)
@@ -136,15 +125,6 @@ class TestFrequentShingles:
 
 
 class TestEstimators:
-    def test_of_the_smallest_by_hand(self):
-        """F_3 of {1, 3, 4, 7, 9} and {1, 4, 5, 7}: the union's three smallest are 1, 3, 4; 1 and 4 are in both."""
-        sketches = Sketches(np.array([0, 3, 6]), np.array([1, 3, 4, 1, 4, 5], np.uint64))
-        i, j = np.array([0]), np.array([1])
-        common = common_values(sketches, i, j)
-        assert common.tolist() == [2]
-        assert Sketch(kind=Kind.smallest, size=3).estimates(sketches, i, j, common).tolist() == [2 / 3]
-        assert common_values(sketches, i, j, among=2).tolist() == [1]
-
     @pytest.mark.compiled
     @KINDS
     def test_unbiased_and_as_spread_as_in_theory(self, kind):
