@@ -21,7 +21,7 @@ from hydra.utils import get_class
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from experiments.finished_runs import variant
+from experiments.run_folders import variant
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import Keep
 from spotsigs.defaults import IDF_MAX, IDF_MIN

@@ -12,7 +12,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from experiments.config import files, overrides, sentence, settings
-from experiments.finished_runs import score
+from experiments.run_folders import score
 from spotsigs import interrupts
 from spotsigs.runs.settings import Settings
 from spotsigs.startup import expand_home

@@ -17,7 +17,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import OmegaConf, open_dict, read_write
 
 from experiments.config import files, sentence, settings
-from experiments.finished_runs import COMPLETE, IDENTITY, is_finished, score, variant
+from experiments.run_folders import COMPLETE, IDENTITY, is_finished, score, variant
 from spotsigs.output_files import read_json
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.claims.published import published_row
-from experiments.finished_runs import parameters
+from experiments.run_folders import parameters
 from experiments.show.tables import Column, Table
 from spotsigs.output_files import read_json
 from spotsigs.runs.runner import COMPLETE, QUALITY, ROW, row_cell, shown_path

@@ -15,16 +15,16 @@ from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, composed
 from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
-from experiments.work.curves import STEP
-from experiments.work.halves import (
+from experiments.work.cross_validation import (
     RESAMPLES,
     Difference,
     FloatArray,
     HalvedCollection,
     Result,
-    judged_on_halves,
+    cross_validated,
     origin,
 )
+from experiments.work.curves import STEP
 from experiments.work.study import Work, lines_of
 from spotsigs.evaluation.metrics import ends
 from spotsigs.signatures.spots import SpotSignatures
@@ -101,8 +101,8 @@ class DensityStudy(Experiment):
         words = f"{self.collection['data']} data.drift={drift}"
         if target is not None:
             words += f" data.prose={target} data.placebo={str(placebo).lower()}"
-        judged = HalvedCollection(**{**self.collection, "data": words})
-        found = judged_on_halves(work, words, judged, lines_of(self.methods, settings), self.step)
+        halved = HalvedCollection(**{**self.collection, "data": words})
+        found = cross_validated(work, words, halved, lines_of(self.methods, settings), self.step)
         spots, shingles = (found[label] for label in self.methods)
         collection = _collection(words)
         mean = float(np.mean([density(frame) for frame in collection.parts()[1]]))

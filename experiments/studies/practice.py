@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, composed
 from experiments.show.tables import Column, Table
+from experiments.work.cross_validation import kept_by, multiplicities, origin, resampled_decisions, story_numbers
 from experiments.work.extracted_collections import Stored
-from experiments.work.halves import kept_by, multiplicities, origin, resampled_decisions, story_numbers
 from experiments.work.study import SEVERAL, Line, Work
 from spotsigs.clustering.clusters import cluster
 from spotsigs.errors import InputError, require
@@ -138,7 +138,7 @@ def decisions(
 ) -> dict[str, Any]:
     """Decide which documents of a collection with truth are kept; return the columns of the table.
 
-    The parameters are those of `experiments.work.curves.judge` and `Setting`.
+    The parameters are those of `experiments.work.curves.quality_curve` and `Setting`.
     """
     corpus, truth = stored.corpus(idf_filter, sets=sets), stored.truth()
     if contained is None:

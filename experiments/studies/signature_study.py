@@ -12,8 +12,8 @@ from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings
 from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
+from experiments.work.cross_validation import Difference, HalvedCollection, Result, cross_validated
 from experiments.work.curves import STEP
-from experiments.work.halves import Difference, HalvedCollection, Result, judged_on_halves
 from experiments.work.study import SEVERAL, Work, lines_of
 from spotsigs.errors import InputError, require
 
@@ -107,7 +107,7 @@ class SignatureStudy(Experiment):
         left_out = []
         for name, chosen in self.collections.items():
             try:
-                found[name] = judged_on_halves(work, name, HalvedCollection(**chosen), lines, self.step)
+                found[name] = cross_validated(work, name, HalvedCollection(**chosen), lines, self.step)
             except InputError as error:
                 left_out.append(f"{name} is left out: {error}")
         require(bool(found), "; ".join(left_out))

@@ -46,7 +46,7 @@ def thresholds(step: float) -> list[float]:
     return [round(number / count, 6) for number in range(1, count + 1)]
 
 
-def judge(
+def quality_curve(
     *, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, taus: Sequence[float], sets: bool = False
 ) -> dict[str, Any]:
     """Count true, false and missed pairs at each threshold.
@@ -100,7 +100,7 @@ class Curve:
     Attributes
     ----------
     cell : dict
-        Result of `judge`.
+        Result of `quality_curve`.
     """
 
     cell: dict[str, Any]

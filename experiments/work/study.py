@@ -13,7 +13,7 @@ from experiments.claims.facts import Fact, write_facts
 from experiments.config import Settings, composed
 from experiments.show.figures import Point
 from experiments.show.tables import Table
-from experiments.work.curves import Curve, judge
+from experiments.work.curves import Curve, quality_curve
 from experiments.work.extracted_collections import Source, Stored, read_together
 from experiments.work.result_cache import Cells, Task
 from experiments.work.timing import time_extraction, time_matcher
@@ -148,7 +148,7 @@ class Work:
         """Return the quality curve of every line by label; that of a matcher without tau has a single point."""
         stored = self.read_lines(lines)
         tasks = [
-            line.task(judge, stored[line.label], taus=list(taus) if line.matcher.threshold is not None else [])
+            line.task(quality_curve, stored[line.label], taus=list(taus) if line.matcher.threshold is not None else [])
             for line in lines
         ]
         found = self.cells.run(tasks, describe)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from folders import FOLDERS
-from test_large import configured
+from runs import configured
 
 from experiments.work import machine_load as measure
 from experiments.work.extracted_collections import Source, read

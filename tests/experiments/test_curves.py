@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from test_large import configured
+from runs import configured
 
 from baselines.imatch import IMatch
 from experiments.studies.quality import QualityCurves
-from experiments.work.curves import Curve, compared, judge
+from experiments.work.curves import Curve, compared, quality_curve
 from experiments.work.extracted_collections import Source, read
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
@@ -73,15 +73,15 @@ def test_a_curve_needs_truth(tmp_path):
         Source(collection=configured("data=wt10g_like", "data.documents=100").collection), tmp_path, Serial()
     )
     with pytest.raises(ValueError, match="has no truth"):
-        judge(stored=vectors, idf_filter=IdfFilter(), matcher=SpotSigs(), taus=[0.5])
+        quality_curve(stored=vectors, idf_filter=IdfFilter(), matcher=SpotSigs(), taus=[0.5])
 
 
 def test_curve_of_a_matcher_without_threshold(stored):
-    curve = Curve(judge(stored=stored, idf_filter=IdfFilter(), matcher=IMatch(), taus=[]))
+    curve = Curve(quality_curve(stored=stored, idf_filter=IdfFilter(), matcher=IMatch(), taus=[]))
     assert curve.taus == []
     assert curve.micro.shape == (3, 1)
     with pytest.raises(ValueError, match="no threshold to draw a curve over"):
-        judge(stored=stored, idf_filter=IdfFilter(), matcher=IMatch(), taus=[0.5])
+        quality_curve(stored=stored, idf_filter=IdfFilter(), matcher=IMatch(), taus=[0.5])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ class Unverified(ThresholdMatcher):
 
 def test_an_unverified_matcher_runs_at_each_threshold_of_its_curve(stored):
     cells = [
-        judge(stored=stored, idf_filter=IdfFilter(), matcher=matcher, taus=[0.2, 0.5, 0.8])
+        quality_curve(stored=stored, idf_filter=IdfFilter(), matcher=matcher, taus=[0.2, 0.5, 0.8])
         for matcher in (Unverified(), SpotSigsTight())
     ]
     assert cells[0]["pairs"] == cells[1]["pairs"]

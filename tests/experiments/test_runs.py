@@ -16,7 +16,7 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.sweeper import Sweeper
 from in_process import front_door
 
-from experiments.finished_runs import variant
+from experiments.run_folders import variant
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import yaml
 from hydra import initialize_config_dir
-from test_large import configured
+from runs import configured
 
 from experiments.claims.facts import read_facts
 from experiments.claims.judged_claims import judge_all
@@ -193,7 +193,7 @@ class TestAll:
         ]
         cells = tmp_path / "results" / "cells"
         first = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
-        while len(list(cells.glob("judge-*.json"))) < 2:
+        while len(list(cells.glob("quality_curve-*.json"))) < 2:
             assert first.poll() is None
             time.sleep(0.05)
         os.killpg(first.pid, 9)

@@ -148,7 +148,7 @@ REVIEWED = {
         r"pattern": "fixed beginnings of formats, on the first bytes of a file",
         r"\s*<": "nothing follows the run",
     },
-    "experiments/finished_runs.py": {
+    "experiments/run_folders.py": {
         r"[^a-z0-9_.=-]+": "one run, of the user's own words",
     },
     "spotsigs/formats/trec.py": {

@@ -15,12 +15,12 @@ from strategies import examples
 
 from data.collections.gold import Gold
 from experiments.config import composed
-from experiments.work.halves import (
+from experiments.work.cross_validation import (
     Difference,
     Half,
     HalvedCollection,
     Result,
-    judged_on_halves,
+    cross_validated,
     multiplicities,
     positive_pairs,
     resampled_decisions,
@@ -120,7 +120,7 @@ def test_each_half_is_evaluated_at_the_threshold_of_the_other(tmp_path):
         words = f"data=gold data.seed=1 data.pages=150 data.clusters=24 +data.cache={tmp_path}"
         lines = lines_of({"spots": "signature=spotsigs"}, settings)
         work = Work.begin(tmp_path, settings)
-        found = judged_on_halves(work, "gold", HalvedCollection(data=words, site=SITE), lines, 0.1)["spots"]
+        found = cross_validated(work, "gold", HalvedCollection(data=words, site=SITE), lines, 0.1)["spots"]
     assert len(found.cells) == 2
     for tau, development, cell, other in zip(found.taus, found.development, found.cells, (1, 0), strict=True):
         [stored] = [s for s in work.inputs.values() if s.source.collection.number == other]

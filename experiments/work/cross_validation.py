@@ -1,4 +1,4 @@
-"""Disjoint halves of a collection, and intervals by a bootstrap that resamples stories and sites."""
+"""Two-fold cross-validation over disjoint stories and sites, and intervals by a bootstrap that resamples both."""
 
 from __future__ import annotations
 
@@ -137,10 +137,10 @@ def resampled_pairs(
     return counts
 
 
-def judged_at(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: bool, site: str) -> dict[str, Any]:
+def evaluated_at(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: bool, site: str) -> dict[str, Any]:
     """Evaluate a matcher at its threshold, with bootstrap samples of stories and sites.
 
-    Parameters are those of `experiments.work.curves.judge` and the pattern of sites of `HalvedCollection`.
+    Parameters are those of `experiments.work.curves.quality_curve` and the pattern of sites of `HalvedCollection`.
 
     Returns
     -------
@@ -236,7 +236,7 @@ class Result:
     development : tuple of float
         F1 of that threshold on the half that it was chosen on.
     cells : tuple of dict
-        Results of `judged_at` by half.
+        Results of `evaluated_at` by half.
     """
 
     taus: tuple[float, ...]
@@ -304,15 +304,15 @@ class Difference:
         return "{:+.3f} ({:+.3f} to {:+.3f})".format(self.value, *self.interval)
 
 
-def judged_on_halves(
-    work: Work, name: str, judged: HalvedCollection, lines: Sequence[Line], step: float
+def cross_validated(
+    work: Work, name: str, halved: HalvedCollection, lines: Sequence[Line], step: float
 ) -> dict[str, Result]:
     """Choose the threshold of each method on one half and evaluate it on the other, both ways.
 
     Returns the results by label of the method, whose matcher must be verified. Decisions are those of leaders.
     """
     taus = thresholds(step)
-    stored = [work.read_lines(lines, half) for half in judged.halves()]
+    stored = [work.read_lines(lines, half) for half in halved.halves()]
 
     def cells(function: Any, describe: str, arguments: Callable[[int, Line], dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the cells of each half by the label of the method."""
@@ -329,9 +329,9 @@ def judged_on_halves(
 
     def at_chosen(number: int, line: Line) -> dict[str, Any]:
         tau = taus[best[1 - number][line.label]]
-        return {"matcher": equally_exact(line.matcher).at(tau), "site": judged.site}
+        return {"matcher": equally_exact(line.matcher).at(tau), "site": halved.site}
 
-    evaluated = cells(judged_at, "evaluation", at_chosen)
+    evaluated = cells(evaluated_at, "evaluation", at_chosen)
     return {
         line.label: Result(
             taus=tuple(taus[best[1 - number][line.label]] for number in (0, 1)),
@@ -345,7 +345,7 @@ def judged_on_halves(
 def f1_over_tau(
     *, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, taus: Sequence[float], sets: bool
 ) -> dict[str, Any]:
-    """Return F1 over pairs at each threshold, from one join at the lowest; parameters as for `judged_at`."""
+    """Return F1 over pairs at each threshold, from one join at the lowest; parameters as for `evaluated_at`."""
     truth = stored.truth()
     pairs = matcher.at(min(taus)).with_threads(1)(stored.corpus(idf_filter, sets=sets))
     found = [tallies(pairs.at(tau), truth) for tau in taus]
