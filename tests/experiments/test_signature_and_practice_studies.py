@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -161,3 +161,18 @@ def test_sharing_is_the_fraction_of_words_in_common_blocks(tarballs):  # noqa: F
     common = sum(size[i] for i in others)
     changed = page.with_blocks({first: "one two three"})
     assert sharing([page, changed]) == pytest.approx(2 * common / (2 * common + size[first] + 3))
+
+
+@pytest.mark.long
+def test_the_study_of_density_on_few_templates(tarballs, tmp_path):  # noqa: F811
+    data = f"data=newsframes data.seed=5 data.pages=48 data.path={tarballs} data.cache={tmp_path / 'cache'}"
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        settings = composed("experiment=density", "experiment.step=0.1", f"experiment.results={tmp_path}", *TINY)
+        changed = {**settings.experiment.collection, "data": data}
+        study = replace(settings.experiment, collection=changed, densities=[0.15])
+        study(settings)
+    leads = rows(tmp_path / "density/density.csv")
+    assert [row["exchanged"] for row in leads] == [*2 * ["none"], *2 * ["towards 0.15"], "placebo"]
+    facts = {row["name"]: float(row["value"]) for row in rows(tmp_path / "density/facts.csv")}
+    less = facts["change of the lead, templates of 0.15"] - facts["change of the lead, placebo for 0.15"]
+    assert facts["change of the lead, templates of 0.15, without that of the placebo"] == pytest.approx(less)
