@@ -105,14 +105,8 @@ class LshNative(ThreadedMatcher, ThresholdMatcher):
     def tables(self, vectors: Vectors) -> tuple[NDArray[np.int32], int, float]:
         """Hash all documents into the l tables.
 
-        Returns
-        -------
-        chains : ndarray of int32, shape (n, l)
-            Next larger row in the same bucket of each table, or -1.
-        buckets : int
-            Number of non-empty buckets over all tables.
-        min_hash_seconds : float
-            Wall seconds of min-hashing, without building the tables.
+        Return the next larger row in the same bucket of each table, or -1, of shape (n, l); the number of non-empty
+        buckets over all tables; and the wall seconds of min-hashing, without building the tables.
         """
         first_token = number_tokens(vectors)
         functions = linear_functions(self.k * self.l, int(first_token[-1]), self.seed)

@@ -424,11 +424,8 @@ def estimator_table(
 ) -> pd.DataFrame:
     """Return bias and spread of an estimator next to theory, over ``trials`` pairs for each resemblance.
 
-    Returns
-    -------
-    DataFrame
-        One row for each of the resemblances 0.1, 0.2, …, 0.9: ``kind, union, size, modulus, resemblance, trials``
-        (in which the estimator was defined), ``mean, sd, theory_sd``.
+    There is one row for each of the resemblances 0.1, 0.2, …, 0.9: ``kind, union, size, modulus, resemblance, trials``
+    (in which the estimator was defined), ``mean, sd, theory_sd``.
     """
     import pandas as pd
 

@@ -19,7 +19,7 @@ from baselines.lcs.myers import align
 from spotsigs.arrays.csr import take_rows
 from spotsigs.arrays.parallel import all_cores, concatenated, grown
 from spotsigs.errors import require
-from spotsigs.records import Corpus, FloatArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Tokens
+from spotsigs.records import Corpus, FloatArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher
 
 # An end mark that needs no context, or one before white space or a closing mark.
 _SENTENCE_END = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])|(?=[\s\"'”’»)\]]|$))")
@@ -159,6 +159,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
 
     def read(self, corpus: Corpus) -> Pages:
         """Return the different pages in order of comparison, with their tokens, fingerprints and documents."""
+        from spotsigs.text.hashing import hash_shingles
         from spotsigs.text.tokens import tokenize
 
         keys: list[tuple[int, bytes] | None] = []
@@ -169,7 +170,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
             key = (-len(page), _md5(page.buffer.tobytes()))
             keys.append(key if len(page) else None)
             if len(page) and key not in tokens:
-                tokens[key] = token_hashes(page)
+                tokens[key] = hash_shingles(page, 1)
                 fingerprints[key] = sentence_fingerprints(text, self.buckets, self.smallest) if self.divide else []
         n = len(corpus.vectors)
         require(len(keys) == n, f"the corpus has {n} rows but {len(keys)} texts; give one text for each row")
@@ -288,11 +289,6 @@ def sentence_fingerprints(text: str, buckets: int = 7, smallest: int = 3) -> lis
     return [int.from_bytes(_md5(b"".join(bucket))[:8], "big") for bucket in chosen if bucket]
 
 
-def token_hashes(tokens: Tokens) -> NDArray[np.uint64]:
-    """Return a well-mixed 64-bit hash of each token."""
-    return splitmix64(_fnv1a(tokens.buffer, tokens.starts, tokens.ends))
-
-
 def _md5(data: bytes) -> bytes:
     return hashlib.md5(data, usedforsecurity=False).digest()
 
@@ -331,18 +327,6 @@ def _runs(tokens: NDArray[np.uint64], indptr: NDArray[np.int64], length: int) ->
     repeated = np.cumsum(frequencies > 1, dtype=np.int32) - 1
     numbers[inside] = np.where(frequencies > 1, repeated, -1)[runs]
     return numbers
-
-
-@njit(cache=True, nogil=True)
-def _fnv1a(buffer, starts, ends):  # type: ignore[no-untyped-def]
-    """Return the 64-bit FNV-1a hash of each range of bytes."""
-    hashes = np.empty(len(starts), np.uint64)
-    for t in range(len(starts)):
-        h = np.uint64(0xCBF29CE484222325)
-        for p in range(starts[t], ends[t]):
-            h = (h ^ np.uint64(buffer[p])) * np.uint64(0x100000001B3)
-        hashes[t] = h
-    return hashes
 
 
 @njit(cache=True, nogil=True)

@@ -155,17 +155,7 @@ def test_a_story_goes_on_as_long_as_the_next_text_follows_the_last():
 
 
 def test_equal_texts_are_one_version():
-    one, two = (
-        Text("1", "h", ("The same words.",)),
-        Text(
-            "2",
-            "H",
-            (
-                "the SAME",
-                "words",
-            ),
-        ),
-    )
+    one, two = Text("1", "h", ("The same words.",)), Text("2", "H", ("the SAME", "words"))
     three = Text("3", "h", ("Other words",))
     assert NewsStory("s", (one, two, three)).versions == [one, three]
     assert edited([NewsStory("s", (one, two)), NewsStory("t", (one, three))]) == [NewsStory("t", (one, three))]

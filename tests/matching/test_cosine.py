@@ -28,15 +28,6 @@ def test_equals_its_definition_bit_by_bit(documents, tau):
     assert naive.found(cosine(documents, tau)) == naive.cosine_pairs(documents, tau)
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("tau", TAUS)
-def test_equals_its_definition_on_copies(seed, tau):
-    documents = naive.copies(seed)
-    wanted = naive.cosine_pairs(documents, tau)
-    assert wanted
-    assert naive.found(cosine(documents, tau, threads=2)) == wanted
-
-
 @pytest.mark.parametrize(("n", "vocabulary", "longest"), [(400, 300, 12), (400, 3000, 60), (150, 800, 400)])
 @pytest.mark.parametrize("tau", [0.2, 0.44, 0.7, 0.95])
 def test_equals_a_dense_product(n, vocabulary, longest, tau):

@@ -11,12 +11,13 @@ from naive import hashes as naive
 from naive import sets as multisets
 from strategies import examples
 
-from baselines.lcs.lcs_method import Lcs, Pages, sentence_fingerprints, sentences, token_hashes
+from baselines.lcs.lcs_method import Lcs, Pages, sentence_fingerprints, sentences
 from baselines.lcs.lcs_stages import lcs_stages, set_precision
 from baselines.lcs.myers import align
 from baselines.lcs.set_measures import SetComparison, SetMeasure
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Truth
+from spotsigs.text.hashing import hash_shingles
 from spotsigs.text.tokens import tokenize
 
 quick = examples(100)
@@ -152,7 +153,7 @@ def naive_similarity(a, b, matcher):
     if not matcher.trust:
         common = naive.lcs_length(kept_a, kept_b)
         return common / (len(a) + len(b) - common)
-    x, y = longest_common_subsequence(*(token_hashes(tokenize(" ".join(kept))) for kept in (kept_a, kept_b)))
+    x, y = longest_common_subsequence(*(hash_shingles(tokenize(" ".join(kept)), 1) for kept in (kept_a, kept_b)))
     matches = [(places_a[p], places_b[q]) for p, q in zip(x.tolist(), y.tolist(), strict=True)]
     return naive.trusted_similarity(matches, len(a), len(b), matcher.coherence, matcher.central)
 

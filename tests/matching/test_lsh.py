@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from strategies import examples
 from baselines import lsh_native
 from baselines.lsh import Lsh, Scheme, occurrence_hashes
 from baselines.lsh_native import (
-    LinearFunctions,
     LshNative,
     first_prime_above,
     linear_functions,
@@ -111,25 +109,6 @@ class TestMinHash:
         for n in range(500):
             assert first_prime_above(n) == min(p for p in primes if p > n)
         assert first_prime_above(2**31 - 2) == 2**31 - 1
-
-    def test_rows_under_two_functions_as_on_the_slides(self):
-        """h(x) = x mod 5 and g(x) = 2x + 1 mod 5 over the rows of C1 = {1, 3, 4} and C2 = {2, 3, 5}."""
-        functions = LinearFunctions(np.array([1, 2], np.uint64), np.array([0, 1], np.uint64), 5)
-        columns = [Counter([1, 3, 4]), Counter([2, 3, 5])]
-        assert minima(columns, functions, np.arange(7)).tolist() == [[1, 2], [0, 0]]
-
-    def test_permutations_as_on_the_slides(self):
-        """(12345), (54321) and (34512) are linear mod 5; the first row met in each makes the signature."""
-        functions = LinearFunctions(np.array([1, 4, 1], np.uint64), np.array([4, 0, 2], np.uint64), 5)
-        permutations = [(1, 2, 3, 4, 5), (5, 4, 3, 2, 1), (3, 4, 5, 1, 2)]
-        columns = [{1, 3, 4}, {2, 5}, {1, 2, 4}]
-        found = minima([Counter(column) for column in columns], functions, np.arange(7))
-        rows = [[permutations[f][rank] for f, rank in enumerate(row)] for row in found.tolist()]
-        assert np.transpose(rows).tolist() == [[1, 2, 1], [4, 5, 4], [3, 5, 4]]
-        by_pair = {(a, b): np.mean(np.array(rows[a]) == rows[b]) for a, b in combinations(range(3), 2)}
-        assert by_pair == {(0, 1): 0, (0, 2): pytest.approx(0.67, abs=0.005), (1, 2): 0}
-        exact = {(a, b): len(columns[a] & columns[b]) / len(columns[a] | columns[b]) for a, b in by_pair}
-        assert exact == {(0, 1): 0, (0, 2): 0.5, (1, 2): 0.25}
 
 
 class TestTables:

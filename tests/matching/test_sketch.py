@@ -53,7 +53,7 @@ def rows(sketches):
     return [sketches.values[a:b].tolist() for a, b in pairwise(edges)]
 
 
-class TestAgainstTheTwin:
+class TestAgainstTheReference:
     @KINDS
     @quick
     @given(documents_of, st.integers(1, 6), st.integers(1, 4), st.integers(0, 9))
