@@ -67,17 +67,10 @@ def open_bytes(path: Path) -> IO[bytes]:
 class Members(io.RawIOBase):
     """Unpacked content of a sequence of gzip members, zstd frames or bzip2 streams, any of which may be empty.
 
-    Parameters
-    ----------
-    file : binary file
-        Read from its current position.
-    packing : str
-        As `packing_of` names it; ``zlib`` and ``deflate`` are known too.
-    raises : bool
-        Raise EOFError where the file is truncated, and OSError where it is damaged; otherwise the content ends there,
-        and ``damage`` is the reason.
-    trailing : bool
-        Ignore bytes after the last member that do not begin another one, as browsers do.
+    The file is read from its current position; ``packing`` is a name of `packing_of`, ``zlib`` or ``deflate``. If
+    ``raises``, reading raises EOFError where the file is truncated and OSError where it is damaged; otherwise the
+    content ends there, and ``damage`` is the reason. With ``trailing``, bytes after the last member that do not begin
+    another one are ignored, as browsers do.
     """
 
     def __init__(self, file: IO[bytes], packing: str, *, raises: bool = True, trailing: bool = False) -> None:

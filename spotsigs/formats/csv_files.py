@@ -103,17 +103,9 @@ def _names(header: list[bytes]) -> list[str]:
 
 
 class Row(NamedTuple):
-    """A row of CSV.
+    """A row of CSV, with its offset and its text as stored.
 
-    Attributes
-    ----------
-    offset : int
-        Position of its first byte.
-    text : bytes
-        As stored.
-    fields : list of bytes, str or None
-        In the file's encoding; empty for an empty line; the reason if it is no row; None for a further piece of a line
-        that is too long.
+    The fields are empty for an empty line, the reason if it is no row, None for a further piece of a line too long.
     """
 
     offset: int

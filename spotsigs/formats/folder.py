@@ -90,7 +90,7 @@ class Folder(CopyableCollection):
                 f"none of the {len(sources)} files of {self.path} is a page; "
                 f"pages begin as HTML does, or end in {endings}"
             )
-        return [partial(_read, self, batch) for batch in _batches(sources, self.shard_bytes)]
+        return [partial(map, self._record, batch) for batch in _batches(sources, self.shard_bytes)]
 
     def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
         """Copy every file but the removed pages, see `spotsigs.records.CopyableCollection`."""
@@ -151,7 +151,3 @@ def _batches(sources: Sequence[InputFile], shard_bytes: int) -> Iterator[tuple[I
             batch, size = [], 0
     if batch:
         yield tuple(batch)
-
-
-def _read(collection: Folder, sources: Sequence[InputFile]) -> Iterator[Document | Skipped]:
-    return map(collection._record, sources)

@@ -40,21 +40,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file of the input.
-
-    Attributes
-    ----------
-    path : Path
-        Its location.
-    name : str
-        Its path below the collection's folder, by which its records are named.
-    fault : str, optional
-        The reason why it is not read, if that is known before it is opened.
-    """
+    """A file of the input."""
 
     path: Path
-    name: str
-    fault: str | None = None
+    name: str  # its path below the collection's folder, by which its records are named
+    fault: str | None = None  # the reason why it is not read, if that is known before it is opened
 
 
 def find_sources(path: str) -> list[InputFile]:

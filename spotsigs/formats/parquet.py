@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from spotsigs.errors import InputError
 from spotsigs.formats.compression import raw
 from spotsigs.formats.input_files import STREAM_SHARDS, InputFile
-from spotsigs.formats.parquet_limits import CODECS, column_chunks, largest_pages
+from spotsigs.formats.parquet_limits import CODECS, Chunk, column_chunks, largest_pages
 from spotsigs.formats.row_documents import RowCollection
 from spotsigs.formats.writers import Keep
 from spotsigs.records import Document, Skipped
@@ -129,19 +129,19 @@ def _batches(
     source: InputFile, file: pq.ParquetFile, group: int, columns: list[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Read a row group, few rows at a time: a value is never larger than its page of the file."""
+
+    def is_read(chunk: Chunk) -> bool:
+        return columns is None or any(f"{name}.".startswith(f"{chunk.column}.") for name in columns)
+
     most = 2 * largest_page()
     with raw(source.path) as content:
         chunks = column_chunks(content)[group]
-        size = largest_pages(content, (chunk for chunk in chunks if columns is None or _is_read(chunk.column, columns)))
+        size = largest_pages(content, filter(is_read, chunks))
     if size > most:
         raise ValueError(
             f"pages of a row group unpack to {in_words(size)}, more than {in_words(most)}; write it with smaller ones"
         )
     yield from file.iter_batches(min(max(most // max(size, 1), 1), _BATCH_ROWS), row_groups=[group], columns=columns)
-
-
-def _is_read(outermost: str, columns: Iterable[str]) -> bool:
-    return any(f"{name}.".startswith(f"{outermost}.") for name in columns)
 
 
 def _codecs(source: InputFile) -> Iterator[str]:

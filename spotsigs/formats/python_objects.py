@@ -39,24 +39,12 @@ class InputPage(NamedTuple):
 
 @dataclass(frozen=True)
 class Given:
-    """The pages of the input, which are read once, and access to what else it contains.
-
-    Attributes
-    ----------
-    pages : iterable of InputPage
-        In order.
-    n : int or None
-        Number of pages; None if it is known only after reading.
-    column : callable
-        ``(name) -> list or None``: the column of ids or dates, after reading; None if there is none.
-    take : callable
-        ``(rows) -> same type``: some rows of the input, in order.
-    """
+    """The pages of the input, which are read once, in order, and functions that return its other parts."""
 
     pages: Iterable[InputPage]
-    n: int | None
-    column: Callable[[str], Sequence[Any] | None]
-    take: Callable[[list[int]], Any]
+    n: int | None  # number of pages; None if it is known only after reading
+    column: Callable[[str], Sequence[Any] | None]  # of ids or dates, by name, after reading; None without one
+    take: Callable[[list[int]], Any]  # some rows, as an object of the type of the input
 
 
 def given(pages: Any, *, kept: bool = True, **columns: str) -> Given:

@@ -79,9 +79,9 @@ def checksums(document: Document, text: str) -> NDArray[np.uint64]:
     """
     content = document.content
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    digests = [_digest(part) if len(part) else bytes(8 * WORDS) for part in (data, squeezed(text).data)]
+    size = 8 * WORDS
+    digests = [
+        blake2b(part, digest_size=size, usedforsecurity=False).digest() if len(part) else bytes(size)
+        for part in (data, squeezed(text).data)
+    ]
     return np.frombuffer(b"".join(digests), np.uint64)
-
-
-def _digest(data: bytes | memoryview) -> bytes:
-    return blake2b(data, digest_size=8 * WORDS, usedforsecurity=False).digest()

@@ -30,6 +30,11 @@ _MARKS = (LINK_MARK + LINK_END_MARK).encode()
 _MAX_BYTES = 900_000_000  # bigrams need up to 7/3 of the text, and offsets have 32 bits
 
 
+# The buffer of tokens, with the offsets of each:   t h e : c a t : i s : ...
+#                                         starts   ^0      ^4      ^8
+#                                         ends           ^3      ^7    ^10        stops: the same in the text
+
+
 @cache
 def character_kinds() -> NDArray[np.uint8]:
     """Return the kind of each code point: 0 separates tokens, 1 belongs to words, 2 to an unspaced script; uint8.
