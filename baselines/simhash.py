@@ -14,8 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64, term_hashes
-from spotsigs.arrays.intrinsics import bit_count
-from spotsigs.arrays.parallel import all_cores, concatenated, grown, over_blocks
+from spotsigs.arrays.parallel import all_cores, bit_count, concatenated, grown, over_blocks
 from spotsigs.errors import require
 from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, Vectors
 

@@ -8,8 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.arrays.contiguous_ids import distinct
-from spotsigs.arrays.parallel import over_blocks
+from spotsigs.arrays.parallel import distinct, over_blocks
 from spotsigs.records import FloatArray, IntArray, Vectors
 
 

@@ -48,7 +48,7 @@ def segments_of(batches, folder):
     return Segments(tuple(found))
 
 
-def save_vectors(folder, vectors, clusters=(), key_of=None):
+def save_vectors(folder, vectors, key_of=None):
     """Write vectors in memory as a store, as `build_vectors` does; `key_of` has the partition key of each signature."""
     n = vectors.n_signatures
     rows = np.argsort(vectors.lengths, kind="stable")
@@ -66,7 +66,6 @@ def save_vectors(folder, vectors, clusters=(), key_of=None):
         store.put("content", copies.content)
         store.put("representatives", copies.representatives)
         store.strings("doc_ids", vectors.doc_ids)
-        store.strings("clusters", (name or "" for name in clusters))
         store.facts = {"rows": len(rows), "n_signatures": n}
 
 

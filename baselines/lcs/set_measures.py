@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from baselines.cosine import weigh
 from baselines.hashing import group_rows, pairs_within
 from baselines.lcs.lcs_method import Lcs, Pages
-from spotsigs.arrays.intrinsics import bit_count
-from spotsigs.arrays.parallel import over_blocks
+from spotsigs.arrays.parallel import bit_count, over_blocks
 from spotsigs.records import Corpus, FloatArray, Pairs, ThreadedMatcher, ThresholdMatcher
 
 

@@ -1,16 +1,54 @@
-"""Numba kernels shared by the exact matchers: overlap of two rows, growing outputs, blocks over threads."""
+"""Primitives of the kernels: instructions of the processor, overlap of rows, contiguous ids, blocks over threads."""
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from numba import njit
+from llvmlite import ir  # type: ignore[import-untyped]  # ships no types
+from numba import config, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+if getattr(config, "DISABLE_JIT"):  # noqa: B009 - interpreted kernels, for coverage: the same values, no hints
+
+    def prefetch(array: Any, index: Any) -> None:
+        """Prefetch the cache line of ``array[index]``."""
+
+    def bit_count(word: Any) -> int:
+        """Return the number of ones in a 64-bit word."""
+        return int(word).bit_count()
+
+else:
+
+    @intrinsic
+    def prefetch(context: Any, array: Any, index: Any) -> Any:
+        """Prefetch the cache line of ``array[index]``, which need not exist."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            view = context.make_array(signature.args[0])(context, builder, arguments[0])
+            item = cgutils.get_item_pointer(context, builder, signature.args[0], view, [arguments[1]])
+            byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+            hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            builder.call(hint, [builder.bitcast(item, byte), word(0), word(3), word(1)])
+            return context.get_dummy_value()
+
+        return types.void(array, index), generate
+
+    @intrinsic
+    def bit_count(context: Any, word: Any) -> Any:
+        """Return the number of ones in a 64-bit word."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.ctpop(arguments[0])
+
+        return types.int64(types.uint64), generate
 
 
 @njit(cache=True, nogil=True)
@@ -37,6 +75,42 @@ def grown(array):  # type: ignore[no-untyped-def]
     larger = np.empty(2 * len(array) + 16, array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the distinct values, ascending: `np.unique` hashes integers first, which takes a hundred times as long."""
+    ascending = np.sort(values)
+    first: NDArray[np.bool_] = np.concatenate([np.ones(min(len(values), 1), bool), ascending[1:] != ascending[:-1]])
+    return np.compress(first, ascending)
+
+
+def renumbered(parts: Sequence[NDArray[np.int32]], n_ids: int) -> tuple[list[NDArray[np.int32]], int]:
+    """Map the ids below `n_ids` of several arrays to contiguous ids, in the same order; return these and their number.
+
+    A fifth of a byte of memory is used for each possible id.
+    """
+    words = np.zeros((n_ids + 63) >> 6, np.uint64)
+    for ids in parts:
+        _mark(ids, words)
+    before = np.zeros(len(words) + 1, np.int32)
+    np.cumsum(np.bitwise_count(words), dtype=np.int32, out=before[1:])
+    found = [np.empty(len(ids), np.int32) for ids in parts]
+    for ids, numbers in zip(parts, found, strict=True):
+        _rank(ids, words, before, numbers)
+    return found, int(before[-1])
+
+
+@njit(cache=True, nogil=True)
+def _mark(ids, words):  # type: ignore[no-untyped-def]
+    for value in ids:
+        words[value >> 6] |= np.uint64(1) << np.uint64(value & 63)
+
+
+@njit(cache=True, nogil=True)
+def _rank(ids, words, before, numbers):  # type: ignore[no-untyped-def]
+    for k, value in enumerate(ids):
+        lower = words[value >> 6] & ((np.uint64(1) << np.uint64(value & 63)) - np.uint64(1))
+        numbers[k] = before[value >> 6] + bit_count(lower)
 
 
 def all_cores() -> int:

@@ -10,9 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.arrays.contiguous_ids import renumbered
 from spotsigs.arrays.csr import row_starts
-from spotsigs.arrays.parallel import concatenated, grown, over_blocks, overlap
+from spotsigs.arrays.parallel import concatenated, grown, over_blocks, overlap, renumbered
 from spotsigs.errors import as_choice, as_count, as_flag
 from spotsigs.matching.partitions import MOST_RHO, Convention, partition_boundaries
 from spotsigs.records import (

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.contiguous_ids import renumbered
-from spotsigs.arrays.parallel import all_cores
+from spotsigs.arrays.parallel import all_cores, renumbered
 from spotsigs.matching import join_kernels as kernels
 from spotsigs.matching.bounds import Bounds, bounds, indexed_prefixes
 from spotsigs.matching.join_kernels import Documents, Links, Postings, Rows, Scratch, TokenOrder

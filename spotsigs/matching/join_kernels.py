@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.arrays.intrinsics import bit_count, prefetch
+from spotsigs.arrays.parallel import bit_count, prefetch
 from spotsigs.matching.bounds import Bounds
 
 ONE = np.uint64(1)

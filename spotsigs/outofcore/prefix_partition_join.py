@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.contiguous_ids import renumbered
+from spotsigs.arrays.parallel import renumbered
 from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require

@@ -27,7 +27,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.arrays.intrinsics import bit_count, prefetch
+from spotsigs.arrays.parallel import bit_count, prefetch
 from spotsigs.matching.join_kernels import MAX_CLASSES, MIX_1, MIX_2
 
 KEY_BITS = 10

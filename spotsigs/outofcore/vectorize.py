@@ -162,7 +162,6 @@ def build_vectors(
     with writing(folder, "vectors") as store:
         _concatenate(store, job, len(ranges))
         store.strings("doc_ids", segments.doc_ids)
-        store.strings("clusters", (name or "" for name in segments.clusters))
         store.put("content", copies.content)
         store.put("representatives", copies.representatives)
         store.facts |= {"rows": n, **(facts or {})}

@@ -209,7 +209,10 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
             writer = Writer(temporary / "new")
             writer.folder.mkdir()
             yield writer
-            files = {path.name: _described(path) for path in sorted(writer.folder.iterdir())}
+            files = {
+                path.name: {"bytes": path.stat().st_size, "xxh3_128": checksum(path)}
+                for path in sorted(writer.folder.iterdir())
+            }
             manifest = {"format": FORMAT, "version": VERSION, "kind": kind, **writer.facts, "files": files}
             (writer.folder / _MANIFEST).write_bytes(sealed(manifest))
             if is_remote(folder):
@@ -294,10 +297,6 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
         message = f"{destination(path)} cannot be written or read: {reason(error)}; give another path"
         raise InputError(message) from error
     return [key for key in facts if known.get(key) != facts[key]]
-
-
-def _described(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "xxh3_128": checksum(path)}
 
 
 @dataclass(frozen=True)
@@ -449,12 +448,10 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
         raise InputError(f"the store {folder} contains {manifest.get('kind')}, not {kind}")
     files = manifest.get("files")
     numbers = [manifest.get(name) for name in _FACTS.get(kind, ())]
-    if (
-        not isinstance(files, dict)
-        or not all(map(_is_described, files.items()))
-        or not all(isinstance(number, int) and number >= 0 for number in numbers)
-    ):
-        raise InputError(f"{folder / _MANIFEST} does not list the content of the store; build the store again")
+    sound = isinstance(files, dict) and all(map(_is_described, files.items()))
+    sound = sound and all(isinstance(number, int) and number >= 0 for number in numbers)
+    require(sound, f"{folder / _MANIFEST} does not list the content of the store; build the store again")
+    assert isinstance(files, dict)
     if verify and is_remote(folder):
         copy = _local_copy(str(folder), json.dumps(files))
         return Reader(copy.folder, manifest, copy)
@@ -469,8 +466,7 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
 
 def _compare_checksums(reader: Reader) -> None:
     for name, facts in reader.facts["files"].items():
-        path = reader.folder / name
-        _require_checksum(path, checksum(path), facts["xxh3_128"])
+        _require_checksum(reader.folder / name, checksum(reader.folder / name), facts["xxh3_128"])
 
 
 def _once(check: Callable[[Reader], None], reader: Reader) -> None:
@@ -556,8 +552,6 @@ class StoredVectors:
         The document number of each row.
     doc_ids : sequence of str
         Document ids by document number.
-    clusters : sequence of str
-        Truth labels by document number, the empty string for a document without one; empty if there are none.
     copies : Copies
         Exact duplicates, by document number.
     store : Reader
@@ -567,7 +561,6 @@ class StoredVectors:
     vectors: Vectors
     rows: NDArray[np.int64]
     doc_ids: Sequence[str] = field(repr=False)
-    clusters: Sequence[str] = field(repr=False)
     copies: Copies = field(repr=False)
     store: Reader = field(repr=False)
 
@@ -589,7 +582,7 @@ def open_vectors(folder: str | Path) -> StoredVectors:
         vocabulary=store.array("vocabulary", np.uint64),
     )
     copies = Copies(store.array("content", np.int32), store.array("representatives", np.int32))
-    stored = StoredVectors(vectors, rows, store.strings("doc_ids"), store.strings("clusters"), copies, store)
+    stored = StoredVectors(vectors, rows, store.strings("doc_ids"), copies, store)
 
     def check_vectors(store: Reader) -> None:
         _check_vectors(store, stored)
@@ -603,7 +596,7 @@ def _check_vectors(store: Reader, stored: StoredVectors) -> None:
     vectors, n, n_signatures = stored.vectors, len(stored.rows), store.facts["n_signatures"]
     indptr = store.indptr("ids", np.int32)
     fits = n == len(indptr) - 1 == len(vectors.lengths) == len(stored.doc_ids) == store.facts["rows"]
-    fits = fits and len(stored.clusters) in (0, n) and store.length("vocabulary", np.uint64) == n_signatures
+    fits = fits and store.length("vocabulary", np.uint64) == n_signatures
     for documents in (stored.copies.content, stored.copies.representatives):
         fits = fits and len(documents) == n
         fits = fits and int(documents.min(initial=0)) >= 0 and int(documents.max(initial=-1)) < n

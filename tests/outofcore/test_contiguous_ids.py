@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spotsigs.arrays.contiguous_ids import distinct, renumbered
+from spotsigs.arrays.parallel import distinct, renumbered
 
 IDS = st.lists(st.integers(0, 2**31 - 1) | st.integers(0, 200), max_size=60)
 

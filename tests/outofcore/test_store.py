@@ -40,8 +40,7 @@ def rows_of(vectors, doc_ids, rows):
 @pytest.mark.parametrize("n", [0, 1, 50])
 def test_vectors_come_back_by_length(tmp_path, n):
     vectors = some_vectors(n)
-    clusters = [None if k % 3 else f"c{k}" for k in range(n)]
-    save_vectors(tmp_path / "x", vectors, clusters)
+    save_vectors(tmp_path / "x", vectors)
     store = open_vectors(tmp_path / "x")
     assert len(store) == n
     assert np.all(np.diff(store.vectors.lengths) >= 0)
@@ -49,7 +48,6 @@ def test_vectors_come_back_by_length(tmp_path, n):
     assert rows_of(store.vectors, store.doc_ids, store.rows) == [
         rows_of(vectors, vectors.doc_ids, range(n))[r] for r in store.rows
     ]
-    assert list(store.clusters) == [name or "" for name in clusters]
     assert list(store.doc_ids) == list(vectors.doc_ids)
     assert store.vectors.n_signatures == vectors.n_signatures
     for array in (store.vectors.ids, store.vectors.counts, store.vectors.indptr):
