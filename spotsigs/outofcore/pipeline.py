@@ -211,7 +211,13 @@ class Store:
         """
         tau = as_tau(tau)
         require_reachable(self.folder)
-        self._announce_budget()
+        workers = self.engine.processes
+        whose = "this process" if not workers else "its worker" if workers == 1 else f"each of {workers} workers"
+        processes = f"each of {workers + 1} processes" if workers else "this process"
+        self.say(
+            f"memory: {self.memory / 1e6:,.0f} MB, of which {PROGRAM / 1e6:,.0f} MB for the code of {processes} and "
+            f"{self.budget / 1e6:,.0f} MB for the data of {whose}"
+        )
         with self.locked(), pages_up_to(BUDGET_PAGE):
             began = perf_counter()
             earlier, added = self._extract(collection, add, strict)
@@ -300,15 +306,6 @@ class Store:
                 at = place_of(error) or self.folder
                 rest = f"complete results in the store {self.folder} are kept, and the same command resumes"
                 raise InputError(f"{at}: {reason(error)}; {rest}") from error
-
-    def _announce_budget(self) -> None:
-        workers = self.engine.processes
-        whose = "this process" if not workers else "its worker" if workers == 1 else f"each of {workers} workers"
-        processes = f"each of {workers + 1} processes" if workers else "this process"
-        self.say(
-            f"memory: {self.memory / 1e6:,.0f} MB, of which {PROGRAM / 1e6:,.0f} MB for the code of {processes} and "
-            f"{self.budget / 1e6:,.0f} MB for the data of {whose}"
-        )
 
     def _extract(self, collection: Collection | None, add: bool, strict: bool) -> tuple[Segments, Segments]:
         """Return the segments of the old documents, and of the new ones."""

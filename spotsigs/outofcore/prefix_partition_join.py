@@ -25,6 +25,7 @@ from spotsigs.outofcore.prefix_partition_tasks import (
     BINS,
     BYTES_A_PAIR,
     BYTES_A_ROW,
+    PAIR_COLUMNS,
     BlockTask,
     JoinJob,
     cut_parts,
@@ -178,8 +179,6 @@ def _compact(page: Vectors, rows: Block) -> list[Vectors]:
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
 
-_NOTHING: Found = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-
 
 @dataclass(frozen=True)
 class PairFiles:
@@ -245,7 +244,9 @@ class PairFiles:
         offsets = [np.searchsorted(store.whole("i", np.int64), edges).tolist() for store in stores]
         for k in range(len(edges) - 1):
             i, j, similarity = _sorted(
-                _range(store, at[k], at[k + 1]) for store, at in zip(stores, offsets, strict=True) if at[k] < at[k + 1]
+                tuple(store.part(name, kind, at[k], at[k + 1]) for name, kind in PAIR_COLUMNS.items())
+                for store, at in zip(stores, offsets, strict=True)
+                if at[k] < at[k + 1]
             )
             sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < self.n
             where = self.folders[0].parent if self.folders else "memory"
@@ -270,21 +271,14 @@ class PairFiles:
         yield self.n
 
 
-def _sorted(parts: Iterable[Found]) -> Found:
-    columns = list(zip(_NOTHING, *parts, strict=True))
+def _sorted(parts: Iterable[tuple[NDArray[Any], ...]]) -> Found:
+    none = tuple(np.empty(0, kind) for kind in PAIR_COLUMNS.values())
+    columns = list(zip(none, *parts, strict=True))
     i, j, similarity = (np.concatenate(column) for column in columns)
     columns.clear()
     order = np.lexsort((j, i))
     i, j = i[order], j[order]
     return i, j, similarity[order]
-
-
-def _range(reader: Reader, first: int, last: int) -> Found:
-    return (
-        reader.part("i", np.int64, first, last),
-        reader.part("j", np.int64, first, last),
-        reader.part("similarity", np.float64, first, last),
-    )
 
 
 def query(

@@ -181,23 +181,11 @@ def find_partition_keys(sizes: Any, first: Any, entries: Any, partition_keys: An
 
 @njit(cache=True, nogil=True)
 def select_prefixes(indptr: Any, ids: Any, counts: Any, marks: Any, runs: Any, tables: Runs, out: Any) -> Any:
-    """Write the prefixes of rows; return the number of tokens.
+    """Write the prefixes of rows in CSR form, ids ascending in each; return the number of tokens.
 
     The signatures of a row are ordered by class, rarest first, then by id. Those of class 0 occur in no other row: they
-    count for positions and are not written.
-
-    Parameters
-    ----------
-    indptr, ids, counts : ndarray
-        Rows as CSR arrays, ids ascending in each.
-    marks : ndarray of uint16
-        Class and partition key of each signature.
-    runs : ndarray of int64
-        Run of each row.
-    tables : Runs
-        By length.
-    out : tuple of ndarray
-        Output: ``tokens`` as in `Share`, ``rows``, and ``bins``; as long as the entries.
+    count for positions and are not written. ``runs`` has the run of each row. The output, as long as the entries, are
+    ``tokens`` as in `Share`, and the row and the bin of each.
     """
     tokens, rows, bins = out
     weight = np.empty(MAX_CLASSES + 1, np.int64)

@@ -67,6 +67,9 @@ PIECE = 2**18
 
 NO_END = 2**62
 
+PAIR_COLUMNS: dict[str, Any] = {"i": np.int64, "j": np.int64, "similarity": np.float64}
+"""Arrays of a store of pairs."""
+
 GAP = 256
 """Rows between two requested ones up to which both are read at once."""
 
@@ -547,7 +550,7 @@ class _SimilarPairs:
 
     def write(self) -> None:
         """Write the buffer to a store, sorted by (i, j)."""
-        none = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+        none = tuple(np.empty(0, kind) for kind in PAIR_COLUMNS.values())
         columns = [np.concatenate(column) for column in zip(none, *self.parts, strict=True)]
         self.parts, self.buffered = [], 0
         write_pairs(_pairs_path(self.task.job, self.task.number, self.stores), *columns)
@@ -558,6 +561,6 @@ def write_pairs(path: Path, i: IntArray, j: IntArray, similarity: FloatArray) ->
     """Write a store of pairs, sorted by (i, j)."""
     order = np.lexsort((j, i))
     with writing(path, "pairs") as out:
-        for name, values in (("i", i), ("j", j), ("similarity", similarity)):
+        for name, values in zip(PAIR_COLUMNS, (i, j, similarity), strict=True):
             out.put(name, values[order])
         out.facts = {"pairs": len(order)}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from tqdm import tqdm
 
@@ -46,27 +46,21 @@ class Job:
             return out.facts
 
 
-class NumberedTask(Protocol):
-    """A task of a job, with its number among those of its kind."""
-
-    @property
-    def job(self) -> Job: ...  # noqa: D102
-    @property
-    def number(self) -> int: ...  # noqa: D102
-
-
 Task = TypeVar("Task")
-Numbered = TypeVar("Numbered", bound=NumberedTask)
 Result = TypeVar("Result")
 
 
-def resumable(kind: str) -> Callable[[Callable[[Numbered, Writer], None]], Callable[[Numbered], dict[str, Any]]]:
-    """Let a function that writes the result of a task run only if the result is not complete, and return its facts."""
+def resumable(kind: str) -> Callable[[Callable[[Any, Writer], None]], Callable[[Any], dict[str, Any]]]:
+    """Let a function that writes the result of a task run only if the result is not complete, and return its facts.
 
-    def decorate(work: Callable[[Numbered, Writer], None]) -> Callable[[Numbered], dict[str, Any]]:
+    A task has a ``job``, and a ``number`` among the tasks of its kind.
+    """
+
+    def decorate(work: Callable[[Any, Writer], None]) -> Callable[[Any], dict[str, Any]]:
         @wraps(work)
-        def run_or_skip(task: Numbered) -> dict[str, Any]:
-            return task.job.checkpoint(kind, task.number, work=lambda out: work(task, out))
+        def run_or_skip(task: Any) -> dict[str, Any]:
+            job: Job = task.job
+            return job.checkpoint(kind, task.number, work=lambda out: work(task, out))
 
         return run_or_skip
 

@@ -21,13 +21,14 @@ from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import WORDS, Copies, Sameness
 from spotsigs.records import Collection, Document, Shard, SignatureScheme, Skipped
-from spotsigs.signatures.extract import unique_names
+from spotsigs.signatures.extract import extract_parts, refusal, unique_names
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.signatures.reading_progress import reading
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
 from spotsigs.storage.store import Reader, claim, opened, save_signatures, unsealed
 from spotsigs.text.size_limits import largest_page, pages_up_to
+from spotsigs.text.tokens import tokenize
 
 _SOURCE = "source.json"
 SCHEMA = 2
@@ -66,9 +67,6 @@ def extract_segments(
         If the folder contains the signatures of another collection or of other settings; if `strict`, for the first
         record of the collection that cannot be read.
     """
-    from spotsigs.signatures.extract import refusal
-    from spotsigs.text.tokens import tokenize
-
     folder = as_path(folder)
     scheme(tokenize(""))  # a scheme that cannot work raises here, not once for each document
     shards = collection.shards()
@@ -144,8 +142,6 @@ def _extract_segment(
     task: tuple[int, Shard], folder: str, text: Callable[[Document], str], scheme: Any, strict: bool, largest: int
 ) -> tuple[int, Skipped | None]:
     """Return the number of pages, and, where `strict`, the first record that cannot be read."""
-    from spotsigs.signatures.extract import extract_parts
-
     k, shard = task
     target = as_path(folder) / _name(k)
     try:
@@ -253,14 +249,16 @@ class Segments:
 
         return Copies.find(columns(0), lambda: columns(WORDS), n, sameness)
 
+    def _manifests(self) -> Iterator[Reader]:
+        return (opened(folder, "signatures", verify=False) for folder in self.folders)
+
     def sizes(self) -> NDArray[np.int64]:
         """Return the number of documents of each segment."""
-        return np.array([opened(f, "signatures", verify=False).facts["rows"] for f in self.folders], dtype=np.int64)
+        return np.array([store.facts["rows"] for store in self._manifests()], np.int64)
 
     def entries(self) -> NDArray[np.int64]:
         """Return the number of signatures of each segment, including documents that are not compared."""
-        stores = (opened(folder, "signatures", verify=False) for folder in self.folders)
-        return np.array([store.length("hashes", np.uint64) for store in stores], dtype=np.int64)
+        return np.array([store.length("hashes", np.uint64) for store in self._manifests()], np.int64)
 
     @property
     def skipped(self) -> SkippedRecords:
@@ -306,7 +304,7 @@ class Segments:
     @property
     def content_bytes(self) -> int:
         """Bytes of content that were read."""
-        return sum(opened(folder, "signatures", verify=False).facts["content_bytes"] for folder in self.folders)
+        return sum(store.facts["content_bytes"] for store in self._manifests())
 
 
 @dataclass(frozen=True)
