@@ -30,7 +30,7 @@ from spotsigs.outofcore.prefix_partition_tasks import BlockTask, JoinJob, cut_ro
 from spotsigs.outofcore.vectorize import build_vectors, rarity_classes
 from spotsigs.records import Corpus, Signatures, Vectors
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.storage.store import open_vectors, writing
+from spotsigs.storage.store import open_vectors
 
 SMALL = 20_000
 LARGE = 10**9
@@ -283,17 +283,6 @@ def test_the_calling_process_holds_nothing_of_the_rows(tmp_path, monkeypatch):
         tracemalloc.stop()
         assert found.counters["tasks"] < 100
     assert np.diff(peaks) / np.diff(sizes) < 24 < 6 * 8
-
-
-def test_a_store_without_marks_is_refused(tmp_path):
-    save_vectors(tmp_path / "full", csr([np.arange(5)] * 3))
-    with writing(tmp_path / "v", "vectors") as store:
-        for path in (tmp_path / "full").glob("*.npy"):
-            if path.stem != "marks":
-                (store.folder / path.name).write_bytes(path.read_bytes())
-        store.facts = {"rows": 3, "n_signatures": 5}
-    with pytest.raises(InputError, match=r"marks\.npy is missing; build the store again"):
-        join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=10**6)
 
 
 def test_more_pairs_than_can_be_listed_are_refused(tmp_path, monkeypatch):

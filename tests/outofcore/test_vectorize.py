@@ -27,7 +27,6 @@ from spotsigs.records import Signatures, Skipped
 from spotsigs.signatures.extract import concatenate, extract, unique_ids
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.storage.store import entry_spans
 from spotsigs.text.visible import VisibleText
 
 MEMORY = 10**8
@@ -281,10 +280,3 @@ def test_memory_sizes(text, size):
 def test_memory_sizes_that_are_none(text):
     with pytest.raises(InputError, match="memory must be"):
         parse_memory(text)
-
-
-def test_spans_cover_all_rows():
-    indptr = np.array([0, 3, 3, 10, 11, 12, 12])
-    assert list(entry_spans(indptr, 4)) == [(0, 2), (2, 3), (3, 6)]
-    assert list(entry_spans(indptr, 100)) == [(0, 6)]
-    assert list(entry_spans(np.array([0]), 4)) == []
