@@ -22,23 +22,22 @@ from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR, write_pairs
 from spotsigs.outofcore.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.outofcore.template_pass import refine_segments, refined_page
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors, rounds_of
-from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
+from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme
 from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of
 from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import ENGLISH
 from spotsigs.spelling import option
-from spotsigs.storage.atomic import alone, place_of, replacing
+from spotsigs.storage.atomic import alone, place_of
 from spotsigs.storage.identity import difference, identity, values_of
-from spotsigs.storage.locations import as_path, exists, read, require_reachable, sizes
+from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
 from spotsigs.storage.store import (
+    Reader,
     StoredVectors,
     fingerprint,
     open_vectors,
     opened,
     remove_tree,
-    sealed,
-    unsealed,
     writing,
 )
 from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, pages_up_to
@@ -57,9 +56,6 @@ BYTES_A_RESULT = 80
 
 PASSING = 16
 """The pairs in memory at a time use one part in so many of the budget; names and tables use the rest."""
-
-_TAU = "tau.json"
-"""File of a store with the threshold at which its documents were decided."""
 
 _ATTEMPTS = 5
 """Times that a query is repeated while other runs replace the vectors."""
@@ -281,11 +277,8 @@ class Store:
         )
         self._require_same_scheme(batches[0])
 
-        def shard() -> Iterator[Document | Skipped]:
-            yield page
-
         with pages_up_to(BUDGET_PAGE):
-            signatures = extract_shard(shard, self.text, self.scheme)
+            signatures = extract_shard(lambda: iter([page]), self.text, self.scheme)
         require(not signatures.skipped, "".join(f"{record.id}: {record.reason}" for record in signatures.skipped))
         if isinstance(self.scheme, CollectionScheme):
             signatures = refined_page(signatures, _finished(batches), self.scheme, memory=self.budget)
@@ -439,18 +432,29 @@ def _batches(folder: Path) -> list[Path]:
 
 def decided(folder: str | Path, n: int) -> NDArray[np.bool_] | None:
     """Return which of the first n documents of a store a run has kept; None if no run has decided exactly these."""
-    try:
-        return opened(as_path(folder) / "decided" / str(n), "decided").whole("kept", np.bool_)
-    except InputError:
-        return None
+    store = _decided(folder, n)
+    return None if store is None else store.whole("kept", np.bool_)
 
 
-def put_decided(folder: str | Path, kept: NDArray[np.bool_], tau: float | None) -> None:
+def put_decided(folder: str | Path, kept: NDArray[np.bool_], tau: float) -> None:
     """Write which documents of a store are kept, and at which threshold: later runs with ``add`` build on both."""
-    with replacing(as_path(folder) / _TAU) as temporary:
-        temporary.write_bytes(sealed({"tau": tau}))
     with writing(as_path(folder) / "decided" / str(len(kept)), "decided") as out:
         out.put("kept", kept)
+        out.facts["tau"] = tau
+
+
+def stored_tau(folder: str | Path) -> float | None:
+    """Return the threshold at which the documents of a store were decided; None if they were not."""
+    numbers = [int(name) for name in sizes(as_path(folder) / "decided") if name.isdigit()]
+    store = _decided(folder, max(numbers, default=0))
+    return None if store is None else float(store.facts["tau"])
+
+
+def _decided(folder: str | Path, n: int) -> Reader | None:
+    try:
+        return opened(as_path(folder) / "decided" / str(n), "decided")
+    except InputError:
+        return None
 
 
 def stored_language(folder: str | Path) -> str | None:
@@ -467,15 +471,6 @@ def stored_boilerplate(folder: str | Path) -> Boilerplate | None:
     if not batches:
         return None
     return boilerplate_of(known_source(batches[0])["scheme"].get("type"))
-
-
-def stored_tau(folder: str | Path) -> float | None:
-    """Return the threshold at which the last run on a store has decided; None if none has."""
-    path = as_path(folder) / _TAU
-    try:
-        return float(unsealed(read(path))["tau"]) if exists(path) else None
-    except (KeyError, TypeError, ValueError):
-        return None
 
 
 def stored_segments(folder: str | Path) -> Segments:

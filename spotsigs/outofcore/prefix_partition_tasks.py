@@ -238,7 +238,7 @@ def shuffle(task: BlockTask, out: Writer) -> None:
 
 
 @lru_cache(256)
-def _sent(job: JoinJob, number: int) -> tuple[Reader, NDArray[np.int64], NDArray[np.int64]]:
+def _shuffled(job: JoinJob, number: int) -> tuple[Reader, NDArray[np.int64], NDArray[np.int64]]:
     """Open the result of a block; return also the offsets of the rows and tokens of each part."""
     reader = job.result("shuffled", number)
     return reader, reader.whole("head_starts", np.int64), reader.whole("token_starts", np.int64)
@@ -252,7 +252,7 @@ def _groups(job: JoinJob, part: int) -> list[tuple[tuple[int, int], tuple[int, i
     used, groups, first = 0, [], 0
     n = len(_plan(job).spans) - 1
     for number in range(n):
-        _, _, tokens = _sent(job, number)
+        _, _, tokens = _shuffled(job, number)
         size = int(tokens[part + 1] - tokens[part]) * BYTES_A_TOKEN
         if used and used + size > job.memory // 2:
             groups.append((first, number))
@@ -266,16 +266,16 @@ def _share(job: JoinJob, part: int, group: tuple[int, int]) -> Share:
     """Read the rows and tokens of a part from some blocks."""
     heads, tokens = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
     for number in range(*group):
-        reader, head_starts, token_starts = _sent(job, number)
+        reader, head_starts, token_starts = _shuffled(job, number)
         of_heads, of_tokens = head_starts[part : part + 2].tolist(), token_starts[part : part + 2].tolist()
         heads.append(reader.part("heads", np.uint64, 2 * of_heads[0], 2 * of_heads[1]))
         tokens.append(reader.part("tokens", np.uint64, *of_tokens))
     marks, of_rows = np.concatenate(heads), np.concatenate(tokens)
     del heads, tokens
-    sent, tables = marks[1::2], _plan(job).tables
-    rows = (sent >> np.uint64(32)).astype(np.int64)
-    starts = row_starts(sent & np.uint64(2**31 - 1))
-    is_new = sent & np.uint64(2**31) != 0
+    head, tables = marks[1::2], _plan(job).tables  # see the bit layouts of the kernels
+    rows = (head >> np.uint64(32)).astype(np.int64)
+    is_new = head & np.uint64(2**31) != 0
+    starts = row_starts(head & np.uint64(2**31 - 1))
     sound = starts[-1] == len(of_rows) and bool((rows[1:] > rows[:-1]).all())
     _require_undamaged(sound and int(rows[-1:].max(initial=0)) < int(tables.rows[-1]), job)
     first = np.searchsorted(rows, tables.rows)

@@ -315,9 +315,9 @@ def tally(task: HashRange, out: Writer) -> None:
     kinds: dict[str, Any] = {"hashes": np.uint64, "frequencies": np.int32, "partition_keys": np.uint16}
     found = [tuple(np.empty(0, kind) for kind in kinds.values())]
     for number in range(task.batches):
-        left = task.job.result("scattered", number)
-        span = left.part("edges", np.int64, task.number, task.number + 2).tolist()
-        found.append(tuple(left.part(name, kind, *span) for name, kind in kinds.items()))
+        scattered = task.job.result("scattered", number)
+        span = scattered.part("edges", np.int64, task.number, task.number + 2).tolist()
+        found.append(tuple(scattered.part(name, kind, *span) for name, kind in kinds.items()))
     hashes, frequencies, partition_keys = (np.concatenate(column) for column in zip(*found, strict=True))
     del found
     order = np.argsort(hashes)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from spotsigs.storage.locations import create_remote, is_remote, put
+from spotsigs.storage.locations import create_remote, is_remote
 
 if sys.platform == "win32":  # temporary folders of killed processes are not deleted
     LOCK_EX = LOCK_NB = 0
@@ -55,10 +55,7 @@ def replacing(path: Path) -> Iterator[Path]:
     with staging_folder(path) as folder:
         temporary = folder / path.name
         yield temporary
-        if is_remote(path):
-            put([temporary], path.parent)
-        else:
-            os.replace(temporary, path)
+        os.replace(temporary, path)
 
 
 def create(path: Path, content: bytes) -> None:

@@ -187,14 +187,7 @@ def _header(kind: np.dtype[Any], size: int) -> bytes:
 
 @contextmanager
 def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
-    """Write a store, which replaces a previous one when the block ends without an error.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Path of the store.
-    kind : str
-        Kind of its content.
+    """Write a store of some kind, which replaces a previous one when the block ends without an error.
 
     Raises
     ------
@@ -283,10 +276,8 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
     path = folder / name
     try:
         if not places.exists(path):
-            if is_remote(folder):
-                require(not places.sizes(folder), f"{folder} is not empty; give another path")
-            else:
-                require(not folder.exists() or is_empty(folder), f"{folder} is not empty; give another path")
+            empty = not places.sizes(folder) if is_remote(folder) else not folder.exists() or is_empty(folder)
+            require(empty, f"{folder} is not empty; give another path")
             create(path, sealed(facts))
         known = unsealed(places.read(path))
     except InputError:
@@ -421,21 +412,10 @@ def _unreadable(path: Path, error: BaseException) -> InputError:
 
 
 def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
-    """Open a store.
+    """Open a store that must have some kind of content.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Path of the store.
-    kind : str
-        Kind of content that it must have.
-    verify : bool
-        Copy the files of a remote store, and compare the checksum of every file, unless this process has done so and
-        the files have not changed since. False: only the manifest is read, and the reader has no arrays.
-
-    Returns
-    -------
-    Reader
+    With `verify`, the files of a remote store are copied, and the checksum of every file is compared, unless this
+    process has done so and the files have not changed since. Without, only the manifest is read.
 
     Raises
     ------
