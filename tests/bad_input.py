@@ -13,17 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import zstandard
 from archives import arc_record, warc_record
 from stores import save_vectors
 
 import spotsigs
-from spotsigs.engines import Processes
-from spotsigs.matching.prefix_join import join
 from spotsigs.outofcore.pipeline import data_budget
 from spotsigs.outofcore.segments import extract_segments
 from spotsigs.outofcore.vectorize import parse_memory
-from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.storage.store import load_signatures, open_vectors, sealed, writing
 from spotsigs.text.visible import VisibleText
@@ -123,10 +119,6 @@ COLLECTIONS = cases(
             "none of the 1 files of {here}/pages is a page; pages begin as HTML does, or end in .html, .htm, .xhtml, no ending, .txt, .text",
             file("pages/style.css", "p {}", "folder", "data.path={here}/pages"),
         ),
-        "a folder without any file for CSV": (
-            "{here}/pages/x.html: the file is not CSV: it begins with b'<p>'",
-            file("pages/x.html", "<p>", "csv", "data.path={here}/pages"),
-        ),
         "JSON lines for WARC": (
             "{here}/x.jsonl: the file is not a WARC file: it begins with b'…'",
             file("x.jsonl", jsonl(), "warc"),
@@ -135,17 +127,9 @@ COLLECTIONS = cases(
             "no file matches {here}/*.warc.gz; give another path",
             lambda here: ["data=warc", f"data.path='{here}/*.warc.gz'"],
         ),
-        "only white space for JSON lines": (
-            "{here}/x.jsonl: the file is not JSON lines: it begins with b' \\n\\n'",
-            file("x.jsonl", b" \n\n", "jsonl"),
-        ),
         "NUL bytes for JSON lines": (
             "{here}/x.jsonl: the file is not JSON lines: it begins with b'…'",
             file("x.jsonl", bytes(1000), "jsonl"),
-        ),
-        "UTF-16 without a byte order mark for JSON lines": (
-            '{here}/x.jsonl: the file is not JSON lines: it begins with b\'{\\x00"\\x00i\\x00d\\x00"\\x00:\\x00 \\x00"\\x00g\\x00o\\x00o\\x00d\\x00\'',
-            file("x.jsonl", UTF16, "jsonl"),
         ),
         "a JSON array for JSON lines": (
             "the collection has no readable document; the first of 1 that cannot be read is x.jsonl@0: the line contains a JSON list, not an object",
@@ -155,25 +139,13 @@ COLLECTIONS = cases(
             "the collection has no readable document; the first of 1 that cannot be read is x.jsonl.gz: the compressed stream is truncated; what came before was read",
             file("x.jsonl.gz", gzip.compress(jsonl())[:12], "jsonl"),
         ),
-        "a zstd frame that is cut short at once": (
-            "the collection has no readable document; the first of 1 that cannot be read is x.jsonl.zst: the compressed stream is truncated; what came before was read",
-            file("x.jsonl.zst", zstandard.compress(jsonl())[:9], "jsonl"),
-        ),
         "a file of 0 bytes for WARC": (
             "{here}/x.warc: the file is empty, not a WARC file",
             file("x.warc", b"", "warc"),
         ),
-        "a WARC file that is none (wrong magic)": (
-            "{here}/x.warc: the file is not a WARC file: it begins with b'PK\\x03\\x04…'",
-            file("x.warc", b"PK\3\4" + bytes(60), "warc"),
-        ),
         "a WARC file that is cut inside its first gzip member": (
             "{here}/x.warc.gz: its compressed stream is damaged or ends before a record begins",
             file("x.warc.gz", gzip.compress(WARC)[:30], "warc"),
-        ),
-        "an ARC file that is none": (
-            "{here}/x.arc: the file is not an ARC file: it begins with b'GIF89a…'",
-            file("x.arc", b"GIF89a" + bytes(60), "arc"),
         ),
         "a TREC file without <DOC>": (
             "{here}/x.trec: the file is not in TREC form: no <DOC> at its beginning",
@@ -198,18 +170,6 @@ COLLECTIONS = cases(
         "a Parquet file that is none": (
             "{here}/x.parquet: the file is not Parquet or is truncated: …",
             file("x.parquet", b"PAR1" + bytes(60), "parquet"),
-        ),
-        "a Parquet file that is cut short": (
-            "{here}/x.parquet: the file is not Parquet or is truncated: …",
-            parquet({"id": ["a"], "text": [PROSE]}, cut=-20),
-        ),
-        "a Parquet file without a column of content": (
-            "{here}/x.parquet has neither a column 'html' nor 'text'; name one by html_column= or text_column=; its columns are id, body",
-            parquet({"id": ["a"], "body": [PROSE]}),
-        ),
-        "content of numbers": (
-            "the collection has no readable document; the first of 1 that cannot be read is a (x.parquet#0): 'text' is of type float, not text",
-            parquet({"id": ["a"], "text": [1.5]}),
         ),
         "no readable record at all": (
             "the collection has no readable document; the first of 2 that cannot be read is x.jsonl@0: the line is not JSON: …",
@@ -284,10 +244,6 @@ RECORDS = cases(
             "x.jsonl@363: the line is not UTF-8: … at byte 23",
             file("x.jsonl", jsonl(b'{"id": "bad", "text": "\xff"}'), "jsonl"),
         ),
-        "a number of 5,000 digits": (
-            "x.jsonl@363: the line is not JSON: …",
-            file("x.jsonl", jsonl(b'{"id": "bad", "n": ' + b"9" * 5000 + b"}"), "jsonl"),
-        ),
         "JSON nested 100,000 deep": ("x.jsonl@363: the line is not JSON: …", file("x.jsonl", jsonl(DEEP), "jsonl")),
         "a record without content": (
             "bad (x.jsonl@363): the row has neither 'html' nor 'text'; its columns are id",
@@ -297,10 +253,6 @@ RECORDS = cases(
             "bad (x.jsonl@363): 'text' is of type int, not text",
             file("x.jsonl", jsonl({"id": "bad", "text": 3}), "jsonl"),
         ),
-        "content that is NaN": (
-            "bad (x.jsonl@363): 'text' is of type float, not text",
-            file("x.jsonl", jsonl(b'{"id": "bad", "text": NaN}'), "jsonl"),
-        ),
         "a gzip stream that is cut short": (
             "x.jsonl.gz: the compressed stream is truncated; what came before was read",
             file("x.jsonl.gz", gzip.compress(jsonl(*GOOD * 200), mtime=0)[:-20], "jsonl"),
@@ -308,10 +260,6 @@ RECORDS = cases(
         "a gzip stream with a wrong byte": (
             "x.jsonl.gz: cannot be read: …",
             file("x.jsonl.gz", gzip.compress(jsonl(), mtime=0)[:-6] + b"\0\0\0\0\0\0", "jsonl"),
-        ),
-        "a zstd stream that is cut short": (
-            "x.jsonl.zst: the compressed stream is truncated; what came before was read",
-            file("x.jsonl.zst", zstandard.compress(jsonl()) + zstandard.compress(jsonl())[:-3], "jsonl"),
         ),
         "a CSV row of too few fields": (
             "x.csv@113: the row has 2 fields, the header 3",
@@ -379,10 +327,6 @@ RECORDS = cases(
             "2 (x@124): the document has no </DOC>: it is truncated",
             file("x", f"<DOC>\n<DOCNO>1</DOCNO>\n{PROSE}\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>\nx\n", "trec"),
         ),
-        "a TREC number of 4,000 blanks": (
-            "x@124: the document has no <DOCNO>",
-            file("x", f"<DOC>\n<DOCNO>1</DOCNO>\n{PROSE}\n</DOC>\n<DOC>\n<DOCNO>{' ' * 4000}\nx\n</DOC>\n", "trec"),
-        ),
     }
 )
 
@@ -397,39 +341,21 @@ A_CHOICE = "the name of one of its choices; `python run.py --help` lists them"
 CONFIGURATION = cases(
     {
         "tau=0": "tau must be in (0, 1], got 0",
-        "tau=1.4": "tau must be in (0, 1], got 1.4",
-        "tau=-0.1": "tau must be in (0, 1], got -0.1",
         "tau=nan": "tau must be in (0, 1], got nan",
         "tau=abc": "tau must be a number in (0, 1], or auto, got 'abc'",
-        "tau=null": "tau must be a number in (0, 1], or auto, got None",
         "idf_min=0.9 idf_max=0.5": "idf_min=0.9 and idf_max=0.5: give 0 <= idf_min <= idf_max (idf is in [0, 1])",
         "idf_min=nan": "idf_min=nan and idf_max=1.0: give 0 <= idf_min <= idf_max (idf is in [0, 1])",
-        "idf_min=-1": "idf_min=-1.0 and idf_max=1.0: give 0 <= idf_min <= idf_max (idf is in [0, 1])",
-        "idf=mine": "idf=mine: Invalid value 'mine', expected one of [paper, prototype]",
         "min_spots=0": "min_spots must be at least 1, got 0",
         "workers=0": "workers must be at least 1, got 0",
-        "workers=1.5": "workers=1.5: Value '1.5' of type 'float' could not be converted to Integer",
-        "threads=0": "threads must be at least 1, got 0",
         "seed=-1 matcher=lsh_native": "matcher: seed must not be negative, got -1",
-        "seed=abc": "seed=abc: Value 'abc' of type 'str' could not be converted to Integer",
         "clusters=chains": "clusters=chains: Invalid value 'chains', expected one of [leaders, components]",
-        "keep=best": "keep=best: Invalid value 'best', expected one of [first, longest, newest, none]",
         "matcher=spotsig": "matcher=spotsig is not known (did you mean spotsigs?); choose one of: …",
-        "data=tinny": "data=tinny is not known (did you mean tiny?); choose one of: …",
         "tua=0.5": "tua: the configuration has no parameter 'tua' here (did you mean tau?); `python run.py --help` lists the groups and keys",
         "matcher.k=3": "matcher.k: matcher has no parameter 'k' here, but tau, threads, rho, convention; `python run.py --help` lists the groups and keys",
         "+matcher.k=3": "matcher.k: SpotSigs has no such parameter; it has tau, threads, partitioning, pruning, local_order, rho, convention",
         "matcher.rho=x": "matcher.rho: Value 'x' of type 'str' could not be converted to Integer",
         "matcher.rho=0": "matcher: rho must be in [1, 10000000], got 0",
-        "matcher=lsh matcher.k=0": "matcher: k must be at least 1, got 0",
-        "matcher=lsh_native matcher.l=0": "matcher: l must be at least 1, got 0",
-        "matcher=simhash matcher.bits=65": "matcher: bits must be in [8, 64], got 65",
-        "matcher=simhash matcher.radius=-1": "matcher: radius must be in [0, 63], got -1",
-        "matcher=sketch matcher.size=0": "matcher: size must be at least 1, got 0",
-        "signature=shingles signature.k=0": "signature: k, the tokens of a shingle, must be at least 1, got 0",
         "signature.c=0": "signature: c, the chain length, must be in [1, 1000], got 0",
-        "signature.d=0": "signature: d, the spot distance, must be in [1, 1000], got 0",
-        "signature.antecedents=[]": "signature: antecedents is empty; give at least one word",
         "signature.antecedents=[the cat]": (
             "signature: antecedent 'the cat' is neither a word nor of the form word(distance,length)",
             given("signature.antecedents=[the cat]"),
@@ -440,20 +366,22 @@ CONFIGURATION = cases(
             lambda here: ["data=folder", "data.path=null"],
         ),
         "matcher._target_=os.system": "matcher: os.system cannot be imported: ValueError: Located non-class of type 'builtin_function_or_method' while loading 'os.system'",
-        "strict=perhaps": "strict=perhaps: Value 'perhaps' is not a valid bool (type str)",
         "tau": f"'tau' {NO_PAIR}",
         "matcher = lsh": f"'matcher' {NO_PAIR}",
-        "tau=0.5tau=0.6": f"'tau=0.5tau=0.6' {NO_PAIR}",
         "data=jsonl data.path=~/x.jsonl, which is not at home": (
             "…/x.jsonl does not exist; give a file, a folder or a pattern such as 'crawl/*.gz'",
             lambda here: ["data=jsonl", "data.path=~/x.jsonl"],
         ),
         "tau=0,44": f"tau=0,44: {SEVERAL}",
-        "matcher=lsh,cosine": f"matcher=lsh,cosine: {SEVERAL}",
-        "tau=1/2": "tau must be a number in (0, 1], or auto, got '1/2'",
         "matcher=null": f"a group takes {A_CHOICE}",
         "~matcher": "matcher is missing; `python run.py --help` lists its choices",
         "+tua=0.5": "tua: the configuration has no parameter 'tua'; `python run.py --help` lists the groups and keys",
+        "matcher=minhash": "matcher=minhash is not known (did you mean lsh?); choose one of: …",
+        "mathcer=lsh": "mathcer: the configuration has no parameter 'mathcer' here (did you mean matcher?); `python run.py --help` lists the groups and keys",
+        "matcher.convention=ours": "matcher.convention: Invalid value 'ours', expected one of […]",
+        "tau=auto matcher=simhash": "tau=auto needs a matcher with a threshold on Jaccard similarity, which SimHash… is not",
+        "tau=auto matcher=containment": "tau=auto needs a matcher with a threshold on Jaccard similarity, which … is not",
+        "tau=auto experiment=figure5": "tau=auto is for single runs; experiments choose their thresholds",
         "data=jsonl without a path": (
             "data.path is missing; give it, as in `python run.py data=... data.path=...`",
             lambda here: ["data=jsonl"],
@@ -462,10 +390,8 @@ CONFIGURATION = cases(
             "path is empty; give a file, a folder or a pattern such as 'crawl/*.gz'",
             lambda here: ["data=jsonl", "data.path="],
         ),
-        "idf_min=1.5 idf_max=2": "idf_min=1.5 and idf_max=2.0: give 0 <= idf_min <= idf_max (idf is in [0, 1])",
         "workers=many": "workers=many: Value 'many' of type 'str' could not be converted to Integer",
         "memory=1": "memory must be at least 64MB, got '1'",
-        "signature=spotsig": "signature=spotsig is not known (did you mean spotsigs?); choose one of: …",
         "copy=true": "copy must name a folder, got 'True'",
         "add=true without a store": ("add=true needs a store: name it with store=folder", given("add=true")),
         "memory=2GB matcher=lsh": "matcher=lsh has no form for vectors on disk, which memory= and store= need; take matcher=spotsigs_tight or spotsigs, or leave them out",
@@ -475,7 +401,6 @@ CONFIGURATION = cases(
             "an experiment sweeps by itself: run each alone, as in `python run.py experiment=table1`, without -m",
             lambda here: ["-m", "data=tiny", "experiment=table1"],
         ),
-        "experiment=table9": "experiment=table9 is not known (did you mean table2?); choose one of: …",
     }
 )
 
@@ -573,10 +498,6 @@ STORES = cases(
             "{here}/store/store.json cannot be read (…); build the store again",
             stored(lambda store: (store / "store.json").write_text("{")),
         ),
-        "a manifest that is a JSON array": (
-            "{here}/store is no store: its store.json does not name the format 'spotsigs store'",
-            stored(lambda store: (store / "store.json").write_text("[]")),
-        ),
         "a manifest nested 100,000 deep": (
             "{here}/store/store.json cannot be read (…); build the store again",
             stored(lambda store: (store / "store.json").write_bytes(DEEP)),
@@ -596,10 +517,6 @@ STORES = cases(
         "a manifest that names a file outside of the store": (
             "{here}/store/store.json does not list the content of the store; build the store again",
             stored(manifest(files={"../../x": {"bytes": 0, "xxh3_128": ""}})),
-        ),
-        "a manifest without the number of rows": (
-            "{here}/store/store.json does not list the content of the store; build the store again",
-            stored(manifest(rows="many")),
         ),
         "a damaged list of what a folder of segments is for": (
             "{here}/segments/source.json is damaged: …; delete {here}/segments and give the same again",
@@ -628,26 +545,6 @@ STORES = cases(
         "an array of another type": (
             "{here}/forged/ids.npy is no array of 8 values of int32; build the store again",
             forged("ids", np.zeros(4)),
-        ),
-        "signature ids out of range": (
-            "the arrays of the store {here}/forged do not fit together; build the store again",
-            forged("ids", np.array([0, 2**31 - 1, 0, 1], np.int32)),
-        ),
-        "negative signature ids": (
-            "the arrays of the store {here}/forged do not fit together; build the store again",
-            forged("ids", np.array([-5, 1, 0, 1], np.int32)),
-        ),
-        "row offsets beyond the entries": (
-            "the arrays of the store {here}/forged do not fit together; build the store again",
-            forged("indptr", np.array([0, 2, 4000])),
-        ),
-        "row offsets that decrease": (
-            "the arrays of the store {here}/forged do not fit together; build the store again",
-            forged("indptr", np.array([0, 9, 4])),
-        ),
-        "lengths that are not the sums of the counts": (
-            "the arrays of the store {here}/forged do not fit together; build the store again",
-            forged("lengths", np.array([2, 99])),
         ),
         "row numbers that are no permutation": (
             "the arrays of the store {here}/forged do not fit together; build the store again",
@@ -689,23 +586,10 @@ LIBRARY = cases(
             "page 1 is a int; give str or bytes",
             lambda here: spotsigs.near_duplicates([PROSE, 7]),
         ),
-        "near_duplicates with tau 0": (
-            "tau must be in (0, 1], got 0",
-            lambda here: spotsigs.near_duplicates([PROSE], tau=0),
-        ),
-        "near_duplicates with tau NaN": (
-            "tau must be in (0, 1], got nan",
-            lambda here: spotsigs.near_duplicates([PROSE], tau=float("nan")),
-        ),
-        "self_join with 0 threads": (
-            "threads must be at least 1, got 0",
-            lambda here: spotsigs.self_join(vectors(), 0.5, threads=0),
-        ),
         "self_join of 10⁶ copies of one document": (
             "499,999,500,000 pairs are similar, more than the 2,147,483,648 that can be listed; keep one of each set of identical documents, or raise tau",
             lambda here: spotsigs.self_join(copies(10**6), 0.5, threads=2),
         ),
-        "join with tau 2": ("tau must be in (0, 1], got 2.0", lambda here: join(vectors(), vectors(), 2.0)),
         "indptr that does not start with 0": (
             "indptr must start with 0 (one more entry than there are rows)",
             lambda here: spotsigs.Vectors.from_csr([1, 2], [0, 1]),
@@ -714,10 +598,6 @@ LIBRARY = cases(
         "indptr that does not end with the ids": (
             "indptr ends at 3, but there are 1 ids",
             lambda here: spotsigs.Vectors.from_csr([0, 3], [0]),
-        ),
-        "no indptr": (
-            "indptr must start with 0 (one more entry than there are rows)",
-            lambda here: spotsigs.Vectors.from_csr([], []),
         ),
         "ids below 0": (
             "ids must be in [0, 2**31 - 1), got -1 to -1; number your features contiguously",
@@ -747,25 +627,17 @@ LIBRARY = cases(
             "doc_ids has 1 entries for 2 rows; give one per row",
             lambda here: spotsigs.Vectors.from_csr(*TWO, doc_ids=["a"]),
         ),
-        "a filter with min_spots 0": ("min_spots must be at least 1, got 0", lambda here: IdfFilter(min_spots=0)),
         "no antecedents": (
             "antecedents is empty; give at least one word",
             lambda here: SpotSignatures(antecedents=[]).readable(PROSE),
         ),
-        "a chain length of 0": ("c, the chain length, must be in [1, 1000], got 0", lambda here: SpotSignatures(c=0)),
         "a memory budget that is no size": (
             "memory must be a size such as 2GB or 512MiB, got 'much'",
             lambda here: parse_memory("much"),
         ),
-        "a memory budget of 1 MB": ("memory must be at least 64MB, got '1MB'", lambda here: parse_memory("1MB")),
         "a memory budget too small for its workers": (
             "memory=1,000MB is too little for 9 processes, whose code alone takes 375 MB each; give at least 5,522MB, or fewer workers",
             lambda here: data_budget(parse_memory("1GB"), 8),
-        ),
-        "an engine of 0 workers": ("workers must be at least 1, got 0", lambda here: Processes(workers=0)),
-        "partitions for tau 0": (
-            "tau must be in (0, 1], got 0",
-            lambda here: spotsigs.partition_boundaries(tau=0, rho=1000),
         ),
         "clusters of fewer documents than were paired": (
             "n=1 is too small: the pairs name row 1",

@@ -10,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from in_process import front_door
-from test_bad_input import front_door as inside  # noqa: F401 - a fixture
 
 from spotsigs.startup import COMPILING
 
@@ -116,48 +115,6 @@ def test_few_pages_without_templates_fall_back_to_a_default(tmp_path):
     result = front_door(*choices, f"hydra.run.dir={tmp_path / 'plain'}")
     assert result.returncode == 1
     assert "tau=auto finds no threshold here" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["matcher=spotsig"], "matcher=spotsig is not known (did you mean spotsigs?)"),
-        (["matcher=minhash"], "matcher=minhash is not known (did you mean lsh?)"),
-        (["mathcer=lsh"], "the configuration has no parameter 'mathcer' here (did you mean matcher?)"),
-        (["tau=1.4"], "tau must be in (0, 1], got 1.4"),
-        (["tau=0"], "tau must be in (0, 1], got 0"),
-        (["tau=abc"], "tau must be a number in (0, 1], or auto, got 'abc'"),
-        (["tau=auto", "matcher=simhash"], "tau=auto needs a matcher with a threshold on Jaccard similarity"),
-        (["tau=auto", "matcher=containment"], "tau=auto needs a matcher with a threshold on Jaccard similarity"),
-        (["memory=1GB", "matcher=containment"], "matcher=containment has no form for vectors on disk"),
-        (["tau=auto", "experiment=figure5"], "tau=auto is for single runs"),
-        (["data=folder", "data.path=missing"], "missing"),
-        (["data=folder"], "data"),
-        (["data.paht=missing"], "data.paht: data has no parameter 'paht'"),
-        (["matcher.k=3"], "matcher.k: matcher has no parameter 'k'"),
-        (["+matcher.k=3"], "matcher.k: SpotSigs has no such parameter; it has tau"),
-        (["matcher.rho=x"], "matcher.rho"),
-        (["matcher.convention=ours"], "matcher.convention"),
-        (["idf_min=0.9", "idf_max=0.5"], "idf_min=0.9 and idf_max=0.5"),
-        (["workers=0"], "workers must be at least 1, got 0"),
-        (["clusters=chains"], "clusters"),
-        (["tua=0.5"], "tua"),
-        (["signature.c=0"], "c, the chain length, must be in [1, 1000], got 0"),
-    ],
-)
-def test_a_mistake_is_one_clear_sentence_and_exit_code_1(arguments, says, inside, tmp_path):  # noqa: F811
-    code, _, err = inside("data=tiny", *arguments, f"hydra.run.dir={tmp_path}")
-    assert code == 1
-    assert says in err
-    assert "Traceback" not in err
-    assert len(err.strip().splitlines()) == 1
-    assert not (tmp_path / "metrics.json").exists()
-
-
-def test_debug_shows_the_traceback(tmp_path):
-    result = front_door("data=tiny", "tau=1.4", "debug=true", f"hydra.run.dir={tmp_path}")
-    assert result.returncode == 1
-    assert "Traceback" in result.stderr
 
 
 @pytest.mark.long
