@@ -8,7 +8,7 @@ if __name__ == "__main__":  # worker processes import this file again
     if interrupt is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # while modules are imported, Ctrl-C ends it without a traceback
     try:
-        from spotsigs.startup import open_streams, say_when_compiling
+        from spotsigs.terminal import open_streams, say_when_compiling
 
         open_streams()
         say_when_compiling(sys.stderr)

@@ -13,9 +13,9 @@ from omegaconf import DictConfig
 
 from experiments.config import files, overrides, sentence, settings
 from experiments.run_folders import score
-from spotsigs import interrupts
+from spotsigs import terminal
 from spotsigs.runs.settings import Settings
-from spotsigs.startup import expand_home
+from spotsigs.terminal import expand_home
 
 CONF = Path(__file__).parents[1] / "conf"
 """The configuration of the checkout."""
@@ -31,7 +31,7 @@ def main(config: DictConfig) -> float | None:
             return _run(chosen, config)
         print(chosen.experiment(chosen))
     except Exception as error:
-        interrupts.end_if_unheard(error)
+        terminal.end_if_unheard(error)
         if alone and not config.debug:
             sys.exit(sentence(error))
         raise  # a sweep runs its other cells first
@@ -52,15 +52,15 @@ def _run(chosen: Settings, config: DictConfig) -> float | None:
 def enter() -> None:
     """Run what the command line requests; end with a sentence and exit code 1 if that fails."""
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # main() raises errors, and `sentence` explains each in one line
-    interrupts.end_on_interrupt()
+    terminal.end_on_interrupt()
     sys.argv[1:] = expand_home(sys.argv[1:])
     try:
         main()
         sys.stdout.flush()
     except KeyboardInterrupt:
-        interrupts.end()
+        terminal.end()
     except Exception as error:
-        interrupts.end_if_unheard(error)
+        terminal.end_if_unheard(error)
         if "debug=true" in sys.argv:
             raise
         sys.exit(sentence(error))

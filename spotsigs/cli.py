@@ -18,10 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from spotsigs import __version__, defaults, interrupts
+from spotsigs import __version__, defaults, terminal
 from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean, printable, reason, require, shown
 from spotsigs.spelling import command_spelling
-from spotsigs.startup import expand_home, open_streams, say_when_compiling
+from spotsigs.terminal import expand_home, open_streams, say_when_compiling
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "dedup": (
@@ -378,13 +378,13 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
             open_streams()
             asked = _parsed(expand_home(sys.argv[1:] if words is None else words))
             say_when_compiling(sys.stderr)
-            interrupts.end_on_interrupt()
+            terminal.end_on_interrupt()
             DO[asked.verb](asked)
             sys.stdout.flush()
         except KeyboardInterrupt:
-            interrupts.end()
+            terminal.end()
         except Exception as error:
-            interrupts.end_if_unheard(error)
+            terminal.end_if_unheard(error)
             if os.environ.get("SPOTSIGS_DEBUG"):
                 raise
             sys.exit(f"error: {printable(_sentence(error))}")

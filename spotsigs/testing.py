@@ -39,19 +39,36 @@ def check_matcher(matcher: Matcher) -> None:
     AssertionError
         If it breaks a part of the contract; the message names the part.
     """
-    _check_declarations(matcher)
+    label = matcher.label
+    assert label, "a matcher has a label"
+    assert isinstance(matcher.exact, bool), "exact is True or False"
+    assert isinstance(matcher.verified, bool), "verified is True or False"
+    assert matcher.measure, f"{label}: a matcher names its measure"
+    named = matcher.verified or "unverified" in label
+    assert named, f"{label}: the label of a matcher that does not compute similarities says unverified"
+    pickle.loads(pickle.dumps(matcher))
     for seed in (1, 2):
-        _check_order(matcher, news(seed))
-    _check_permutation(matcher, news(3))
+        _check_order(matcher, corpus_of(news(seed)))
+    texts = news(3)
+    order = np.random.default_rng(0).permutation(len(texts)).tolist()
+    permuted = by_document(matcher(corpus_of(texts, order)), order)
+    assert by_document(matcher(corpus_of(texts))) == permuted, f"{label}: the order of documents changes the pairs"
     corpus = corpus_of(news(4))
     one, three = (matcher.with_threads(threads)(corpus) for threads in (1, 3))
-    assert by_document(one) == by_document(three), f"{matcher.label}: the pairs depend on the number of threads"
+    assert by_document(one) == by_document(three), f"{label}: the pairs depend on the number of threads"
     if matcher.measure == "jaccard" and matcher.verified:
-        _check_brute_force(matcher, news(5))
-    for texts in DEGENERATE:
-        pairs = matcher(corpus_of(texts))
-        assert (len(pairs), pairs.n) == (0, len(texts)), f"{matcher.label}: pairs in a collection without any"
-    _check_identical(matcher)
+        corpus = corpus_of(news(5))
+        tau = 0.44 if matcher.threshold is None else matcher.threshold
+        wanted, found = by_document(BruteForce(tau=tau)(corpus)), by_document(matcher(corpus))
+        assert found.items() <= wanted.items(), f"{label}: a pair or similarity differs from brute force"
+        assert not matcher.exact or found == wanted, f"{label}: exact, but pairs of brute force are missing"
+    for few in DEGENERATE:
+        pairs = matcher(corpus_of(few))
+        assert (len(pairs), pairs.n) == (0, len(few)), f"{label}: pairs in a collection without any"
+    same = ["the same sentence is here. and then another one follows it."] * 5
+    same += [f"page{x} number{x} is{x} all{x} alone{x} here{x}." for x in range(20)]
+    identical = {(a, b) for a in range(5) for b in range(a + 1, 5)}
+    assert identical <= by_document(matcher(corpus_of(same))).keys(), f"{label}: identical documents are not found"
 
 
 def check_signature_scheme(scheme: SignatureScheme) -> None:
@@ -115,19 +132,7 @@ def by_document(pairs: Pairs, order: Sequence[int] | None = None) -> dict[tuple[
     return {(a, b): repr(value) for (a, b), value in zip(ends.tolist(), pairs.similarity.tolist(), strict=True)}
 
 
-def _check_declarations(matcher: Matcher) -> None:
-    assert isinstance(matcher.exact, bool), "exact is True or False"
-    assert isinstance(matcher.verified, bool), "verified is True or False"
-    assert matcher.label, "a matcher has a label"
-    assert matcher.measure, f"{matcher.label}: a matcher names its measure"
-    assert matcher.verified or "unverified" in matcher.label, (
-        f"{matcher.label}: the label of a matcher that does not compute similarities says unverified"
-    )
-    pickle.loads(pickle.dumps(matcher))
-
-
-def _check_order(matcher: Matcher, texts: Sequence[str]) -> None:
-    corpus = corpus_of(texts)
+def _check_order(matcher: Matcher, corpus: Corpus) -> None:
     pairs = matcher(corpus)
     assert len(pairs) > 0, f"{matcher.label}: no pair among edited copies"
     assert np.all(pairs.i < pairs.j), f"{matcher.label}: a pair has i >= j"
@@ -137,25 +142,3 @@ def _check_order(matcher: Matcher, texts: Sequence[str]) -> None:
     assert np.all((known >= 0) & (known <= 1)), f"{matcher.label}: a similarity is outside of [0, 1]"
     assert {"sort_hash", "cluster"} <= pairs.seconds.keys(), f"{matcher.label}: seconds lacks sort_hash or cluster"
     assert by_document(pairs) == by_document(matcher(corpus)), f"{matcher.label}: a second call returns other pairs"
-
-
-def _check_permutation(matcher: Matcher, texts: Sequence[str]) -> None:
-    order = np.random.default_rng(0).permutation(len(texts)).tolist()
-    found = by_document(matcher(corpus_of(texts, order)), order)
-    assert by_document(matcher(corpus_of(texts))) == found, f"{matcher.label}: the order of documents changes the pairs"
-
-
-def _check_brute_force(matcher: Matcher, texts: Sequence[str]) -> None:
-    tau = 0.44 if matcher.threshold is None else matcher.threshold
-    wanted = by_document(BruteForce(tau=tau)(corpus_of(texts)))
-    found = by_document(matcher(corpus_of(texts)))
-    assert found.items() <= wanted.items(), f"{matcher.label}: a pair or similarity differs from brute force"
-    assert not matcher.exact or found == wanted, f"{matcher.label}: exact, but pairs of brute force are missing"
-
-
-def _check_identical(matcher: Matcher) -> None:
-    texts = ["the same sentence is here. and then another one follows it."] * 5
-    texts += [f"page{x} number{x} is{x} all{x} alone{x} here{x}." for x in range(20)]
-    found = by_document(matcher(corpus_of(texts)))
-    identical = {(a, b) for a in range(5) for b in range(a + 1, 5)}
-    assert identical <= found.keys(), f"{matcher.label}: identical documents are not found"

@@ -34,7 +34,7 @@ def _captured(run, program, arguments, cwd, environment) -> subprocess.Completed
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     code: int | str | None = 0
     with ExitStack() as changed:
-        changed.enter_context(patch("spotsigs.interrupts.end_on_interrupt"))
+        changed.enter_context(patch("spotsigs.terminal.end_on_interrupt"))
         changed.enter_context(patch.dict(os.environ, environment))
         changed.enter_context(patch.object(sys, "argv", [program, *map(str, arguments)]))
         for context in (chdir(cwd), redirect_stdout(out), redirect_stderr(err)):

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from spotsigs import interrupts
-from spotsigs.arrays.row_blocks import gathered, own
+from spotsigs import terminal
+from spotsigs.arrays.row_blocks import own
 from spotsigs.clustering.dates import unreadable_dates
 from spotsigs.clustering.decisions import Keep
 from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import counted, require
 from spotsigs.evaluation.metrics import Quality
 from spotsigs.formats.writers import copy_errors, prepare_copy, publish_copy, require_free, withdraw_copy
-from spotsigs.in_memory import Matched
 from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
-from spotsigs.records import CopyableCollection, Document, Signatures, VectorCollection
+from spotsigs.records import CopyableCollection, Document, VectorCollection
 from spotsigs.runs.pipeline import Outcome, Reuse, outcome_of, readable_texts
 from spotsigs.runs.provenance import MIB, TreeMemory, provenance
 from spotsigs.runs.settings import Settings
 from spotsigs.runs.stores import ask, discard, own_store
 from spotsigs.runs.warnings import near_tau, warning
 from spotsigs.signatures.extract import is_readable, name_hash, unique_names
-from spotsigs.signatures.idf import IdfFilter
 from spotsigs.spelling import is_command, option
 from spotsigs.storage.atomic import locked, staging_folder
 from spotsigs.storage.locations import local_folder
@@ -99,7 +97,7 @@ def run(
                 peak = outcome.peak_rss_bytes if memory is None else memory.peak_bytes
                 metrics = measured(outcome, settings, peak)
                 _finish(new, metrics, about, seed=settings.seed, input_sha256=outcome.checksum, contended=contended)
-                stack.enter_context(interrupts.uninterrupted())  # copy and results are published together
+                stack.enter_context(terminal.uninterrupted())  # copy and results are published together
                 if copy is not None:
                     with copy_errors(copy):
                         undo.callback(withdraw_copy, temporary, copy)
@@ -156,7 +154,6 @@ def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
         "removed": int(np.count_nonzero(~kept)),
         "kept": int(np.count_nonzero(kept)),
         "skipped": len(matched.skipped),
-        "documents_above_band": _above_band(matched, settings.idf_filter),
         "signatures": vectors.n_signatures,
         "occurrences": vectors.n_occurrences,
         "pairs": len(pairs),
@@ -189,17 +186,6 @@ def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
         "signature": settings.names["signature"],
         "matcher": settings.names["matcher"],
     }
-
-
-def _above_band(matched: Matched[Any, Any], idf_filter: IdfFilter) -> int | None:
-    """Count the documents without signatures because of the band's upper bound alone; None for a run on disk."""
-    empty, signatures = ~matched.compared(), matched.signatures
-    if idf_filter.idf_max >= 1 or not empty.any():
-        return 0
-    if not isinstance(signatures, Signatures):
-        return None
-    lengths = replace(idf_filter, idf_max=1.0)(signatures, matched.copies).lengths
-    return int(np.count_nonzero(empty & gathered(lengths > 0, matched.copies.representatives)))
 
 
 def _over(function: Callable[[Any], Any], values: Any) -> float | None:
@@ -371,13 +357,7 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings, fold
         lines.append(
             f"F1 95 % interval {low:.3f} to {high:.3f} (clusters resampled); macro F1 {metrics['macro_f1']:.3f}"
         )
-    above, bound = metrics["documents_above_band"] or 0, settings.idf_filter.idf_max
-    empty = metrics["documents"] - metrics["documents_matched"] - above
-    if above:
-        lines.append(
-            f"{counted(above, 'document')} without a signature in the IDF band: all are rarer than idf_max={bound:g} "
-            "allows; idf_max=1 keeps them"
-        )
+    empty = metrics["documents"] - metrics["documents_matched"]
     if empty:
         missed = "" if outcome.quality is None else "; their pairs count as missed"
         lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")

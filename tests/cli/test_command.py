@@ -19,7 +19,7 @@ from in_process import command
 from spotsigs.cli import VERBS, main, parser, settings_of
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import collection_of, format_of
-from spotsigs.startup import expand_home
+from spotsigs.terminal import expand_home
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "data" / "tiny"

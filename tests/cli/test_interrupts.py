@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from spotsigs import interrupts
+from spotsigs import terminal
 from spotsigs.spelling import command_spelling
 
 ROOT = Path(__file__).parents[2]
@@ -90,12 +90,12 @@ def test_an_interrupt_waits_until_results_are_in_place():
     """It came between the copy and its tables: the copy was there, and the same command refused."""
     former = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with interrupts.uninterrupted():
+        with terminal.uninterrupted():
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-        with command_spelling(), interrupts.uninterrupted():
+        with command_spelling(), terminal.uninterrupted():
             pass
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # a command is finished then
     finally:
@@ -106,7 +106,7 @@ def test_another_thread_can_put_results_in_place():
     done = []
 
     def work():
-        with interrupts.uninterrupted():
+        with terminal.uninterrupted():
             done.append(True)
 
     thread = threading.Thread(target=work)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -217,25 +216,6 @@ class TestKernelCache:
         monkeypatch.setattr(kernel_cache, "_usual_places", lambda: [nowhere / "file" / "no", nowhere / "cache"])
         kernel_cache.find_place()
         assert kernel_cache.KEY not in os.environ
-
-
-ONLY_POSIX = re.compile(
-    r"os\.(fork|getuid|geteuid|killpg|setsid|statvfs|uname|sched_getaffinity|mkfifo|O_DIRECTORY|O_NOFOLLOW)\b"
-    r"|signal\.(SIGKILL|SIGHUP|SIGUSR\d|SIGALRM|alarm|setitimer)|\bimport (resource|fcntl|pwd|grp|termios)\b"
-    r"|select\.poll\b|preexec_fn|libc|prctl"
-)
-GUARDED = {
-    ("kernel_cache.py", "os.getuid"),  # on Linux alone
-    ("parallel.py", "os.sched_getaffinity"),  # where it is there
-    ("join_driver.py", "os.sched_getaffinity"),
-    ("interrupts.py", "select.poll"),
-}
-
-
-def test_calls_that_only_posix_has_are_guarded():
-    files = [path for room in ("spotsigs", "baselines", "data", "experiments") for path in (ROOT / room).rglob("*.py")]
-    found = {(path.name, use[0]) for path in files for use in ONLY_POSIX.finditer(path.read_text())}
-    assert found <= GUARDED
 
 
 @pytest.mark.long

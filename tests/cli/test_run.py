@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from in_process import front_door
 
-from spotsigs.startup import COMPILING
+from spotsigs.terminal import COMPILING
 
 ROOT = Path(__file__).parents[2]
 
@@ -143,7 +143,7 @@ def test_a_single_run_imports_neither_plots_nor_frames(tmp_path):
 
 def test_a_run_says_once_that_it_compiles(tmp_path):
     code = (
-        "import sys; from spotsigs.startup import say_when_compiling; say_when_compiling(sys.stdout);"
+        "import sys; from spotsigs.terminal import say_when_compiling; say_when_compiling(sys.stdout);"
         "from numba import njit; one = njit(lambda x: x); one(1); one(1.0); one(1)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -7,9 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 from in_process import front_door
@@ -19,9 +17,6 @@ from data.collections.gold import Gold
 from data.collections.tiny import Tiny
 from experiments.claims.published import published_row
 from experiments.config import _filter
-from spotsigs.exact_duplicates import Copies
-from spotsigs.records import Signatures
-from spotsigs.runs.runner import _above_band
 from spotsigs.signatures.idf import Idf, IdfFilter
 
 ROOT = Path(__file__).parents[2]
@@ -185,20 +180,6 @@ class TestBand:
         assert _filter(config, Gold.idf_band) == IdfFilter(idf_min=0.2, idf_max=0.85)
         config.idf_max = 1
         assert _filter(config, Gold.idf_band) == IdfFilter(idf_min=0.2, idf_max=1)
-
-    def test_documents_that_the_upper_bound_leaves_empty_are_counted(self):
-        rows = [[1, 2]] * 20 + [[3, 4]] * 18 + [[90], [91], []]  # the last has no signature at all
-        indptr = np.cumsum([0, *map(len, rows)])
-        hashes = np.array([one for row in rows for one in row], np.uint64)
-        names = tuple(map(str, range(len(rows))))
-        signatures = Signatures(names, (None,) * len(rows), indptr, hashes, np.ones(len(hashes), np.int32))
-        for idf_max, count in ((1.0, 0), (0.85, 2)):
-            band = IdfFilter(idf_min=0.0, idf_max=idf_max)
-            vectors = band(signatures)
-            matched = SimpleNamespace(
-                signatures=signatures, copies=Copies.none(len(rows)), compared=lambda found=vectors: found.lengths > 0
-            )
-            assert _above_band(matched, band) == count
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 from stores import match_on_disk
-from test_engines import available
+from test_engines import ENGINES
 
-from spotsigs.engines import Dask, Processes, Ray, Serial
+from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.segments import extract_segments, finished_segments
@@ -26,20 +26,6 @@ AT = len("".join(json.dumps({"id": f"p{k}", "text": f"{PROSE} {k}"}) + "\n" for 
 SAYS = (
     f"bad700 (x.jsonl@{AT}): the row has neither 'html' nor 'text'; its columns are id (strict=true stops at the first)"
 )
-
-ENGINES = [
-    pytest.param(Serial(), id="serial"),
-    pytest.param(Processes(workers=2), id="2 processes"),
-    pytest.param(Processes(workers=8), id="8 processes", marks=pytest.mark.long),
-    pytest.param(Dask(workers=2), id="dask", marks=pytest.mark.long),
-    pytest.param(Ray(workers=2), id="ray", marks=pytest.mark.long),
-]
-
-
-def require_engine(engine):
-    for cls, module in ((Dask, "distributed"), (Ray, "ray")):
-        if isinstance(engine, cls) and not available(module):
-            pytest.skip(f"needs {module}")
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +56,6 @@ def page(name):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_first_in_document_order_is_told_in_memory(engine, crawl):
-    require_engine(engine)
     with pytest.raises(InputError) as error:
         extract(crawl, *PARTS, engine, strict=True)
     assert str(error.value) == SAYS
@@ -78,7 +63,6 @@ def test_the_first_in_document_order_is_told_in_memory(engine, crawl):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_first_in_document_order_is_told_on_disk(engine, crawl, tmp_path):
-    require_engine(engine)
     for _ in range(2):  # also when it goes on from what is there
         with pytest.raises(InputError) as error:
             extract_segments(tmp_path / "s", crawl, *PARTS, engine, strict=True)
