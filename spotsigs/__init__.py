@@ -6,12 +6,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spotsigs.kernel_cache import delete_former_kernels, find_place
+from spotsigs.kernel_cache import delete_outdated_kernels, set_cache_folder
 
 __version__ = "0.1.0"
 
-find_place()
-delete_former_kernels(Path(__file__).parent, __version__)
+set_cache_folder()
+delete_outdated_kernels(Path(__file__).parent, __version__)
 
 if TYPE_CHECKING:
     from spotsigs.api import dedup, near_duplicates
@@ -28,31 +28,23 @@ if TYPE_CHECKING:
     from spotsigs.signatures.spots import SpotSignatures
     from spotsigs.text.tokens import tokenize
 
-# The module of each public name; modules are imported at first use, because some load numba.
-_MODULES = {
-    "dedup": "api",
-    "near_duplicates": "api",
-    "BruteForce": "matching.brute_force",
-    "Containment": "matching.containment",
-    "cluster": "clustering.clusters",
-    "InputError": "errors",
-    "SpotSigsTight": "matching.prefix_join",
-    "self_join": "matching.prefix_join",
-    "join": "matching.prefix_join",
-    "SpotSigs": "matching.algorithm1",
-    "evaluate": "evaluation.metrics",
-    "relative_recall": "evaluation.metrics",
-    "partition_boundaries": "matching.partitions",
-    "Clusters": "records",
-    "Corpus": "records",
-    "Document": "records",
-    "Pairs": "records",
-    "Truth": "records",
-    "Vectors": "records",
-    "SpotSignatures": "signatures.spots",
-    "tokenize": "text.tokens",
-    "IdfFilter": "signatures.idf",
+# Public names by module; modules are imported at first use, because some load numba.
+_NAMES = {
+    "api": ("dedup", "near_duplicates"),
+    "clustering.clusters": ("cluster",),
+    "errors": ("InputError",),
+    "evaluation.metrics": ("evaluate", "relative_recall"),
+    "matching.algorithm1": ("SpotSigs",),
+    "matching.brute_force": ("BruteForce",),
+    "matching.containment": ("Containment",),
+    "matching.partitions": ("partition_boundaries",),
+    "matching.prefix_join": ("SpotSigsTight", "join", "self_join"),
+    "records": ("Clusters", "Corpus", "Document", "Pairs", "Truth", "Vectors"),
+    "signatures.idf": ("IdfFilter",),
+    "signatures.spots": ("SpotSignatures",),
+    "text.tokens": ("tokenize",),
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "BruteForce",

@@ -158,7 +158,7 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def settings_of(asked: argparse.Namespace) -> Any:
+def settings_of(args: argparse.Namespace) -> Any:
     """Return the `Settings` of a verb's arguments.
 
     Raises
@@ -171,8 +171,6 @@ def settings_of(asked: argparse.Namespace) -> Any:
     from spotsigs.clustering.decisions import Keep
     from spotsigs.engines import Processes
     from spotsigs.evaluation.threshold import FLOOR
-    from spotsigs.formats.detect_format import collection_of
-    from spotsigs.formats.stored import StoredCollection
     from spotsigs.outofcore.pipeline import stored_boilerplate, stored_language
     from spotsigs.runs.settings import AUTO, Settings
     from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
@@ -180,45 +178,54 @@ def settings_of(asked: argparse.Namespace) -> Any:
     from spotsigs.signatures.spots import SpotSignatures
     from spotsigs.text.visible import VisibleText
 
-    auto, query = asked.tau == AUTO, asked.verb == "query"
-    memory = _memory(asked)
+    auto = args.tau == AUTO
+    memory = _memory(args)
     require(memory is None or not auto, "--tau auto compares all similarities in memory; leave out --memory, --store")
-    require(not asked.add or asked.store is not None, "--add needs a store: name it with --store FOLDER")
-    columns = {} if query else {f"{column}_column": getattr(asked, column) for column in COLUMNS}
-    name, collection = ("stored", StoredCollection()) if query else collection_of(asked.input, asked.format, **columns)
-    boilerplate, language = asked.boilerplate, asked.language
-    if asked.store is not None:
-        boilerplate = boilerplate or stored_boilerplate(asked.store)
-        language = language or stored_language(asked.store)
+    name, collection = _collection(args)
+    boilerplate, language = args.boilerplate, args.language
+    if args.store is not None:
+        boilerplate = boilerplate or stored_boilerplate(args.store)
+        language = language or stored_language(args.store)
     boilerplate = as_choice("--boilerplate", boilerplate or defaults.BOILERPLATE, Boilerplate)
-    tau = FLOOR if auto else _tau(asked, collection, boilerplate in (Boilerplate.auto, Boilerplate.remove))
-    workers = _whole("--workers", asked.workers)
+    tau = FLOOR if auto else _tau(args, collection, boilerplate in (Boilerplate.auto, Boilerplate.remove))
+    workers = _whole("--workers", args.workers)
     return Settings(
         collection=collection,
         text=VisibleText(),
         signature=with_boilerplate(SpotSignatures(language=language or defaults.LANGUAGE), boilerplate),
-        idf_filter=IdfFilter(idf_min=_number("--idf-min", asked.idf_min), idf_max=_number("--idf-max", asked.idf_max)),
-        matcher=matcher_of("--measure", asked.measure)(tau=tau),
+        idf_filter=IdfFilter(idf_min=_number("--idf-min", args.idf_min), idf_max=_number("--idf-max", args.idf_max)),
+        matcher=matcher_of("--measure", args.measure)(tau=tau),
         engine=Processes(workers=workers),
         auto=auto,
         tau=tau,
-        clusters=as_choice("--clusters", asked.clusters, ClusterMethod),
-        keep=as_choice("--keep", asked.keep, Keep),
-        copy=asked.out if asked.verb == "dedup" else None,
-        overwrite=asked.overwrite,
-        page=asked.verb == "inspect",
-        memory=None if query else memory,
-        store=asked.store,
-        add=asked.add,
-        query=asked.page,
+        clusters=as_choice("--clusters", args.clusters, ClusterMethod),
+        keep=as_choice("--keep", args.keep, Keep),
+        copy=args.out if args.verb == "dedup" else None,
+        overwrite=args.overwrite,
+        page=args.verb == "inspect",
+        memory=None if args.page else memory,
+        store=args.store,
+        add=args.add,
+        query=args.page,
         workers=workers,
-        strict=asked.strict,
+        strict=args.strict,
         boilerplate=boilerplate,
         names={
             "data": name, "text": "visible", "signature": "spotsigs", "engine": "processes",
-            "matcher": "containment" if asked.measure == "containment" else "spotsigs_tight", "experiment": "None",
+            "matcher": "containment" if args.measure == "containment" else "spotsigs_tight", "experiment": "None",
         },
     )  # fmt: skip
+
+
+def _collection(args: argparse.Namespace) -> tuple[str, Any]:
+    """Return the name of the input's format, and its reader."""
+    from spotsigs.formats.detect_format import collection_of
+    from spotsigs.formats.stored import StoredCollection
+
+    if args.verb == "query":
+        return "stored", StoredCollection()
+    require(not args.add or args.store is not None, "--add needs a store: name it with --store FOLDER")
+    return collection_of(args.input, args.format, **{f"{name}_column": getattr(args, name) for name in COLUMNS})
 
 
 def _contents(collection: Any) -> Iterator[object]:
@@ -227,24 +234,24 @@ def _contents(collection: Any) -> Iterator[object]:
         yield from (getattr(document, "content", None) for document in shard())
 
 
-def _memory(asked: argparse.Namespace) -> int | None:
+def _memory(args: argparse.Namespace) -> int | None:
     """Return the budget in bytes; with a store, the default one unless another is set."""
     from spotsigs.outofcore.pipeline import default_memory
     from spotsigs.outofcore.vectorize import parse_memory
 
-    if asked.memory is not None:
-        return parse_memory(asked.memory)
-    return None if asked.store is None else default_memory()
+    if args.memory is not None:
+        return parse_memory(args.memory)
+    return None if args.store is None else default_memory()
 
 
-def _tau(asked: argparse.Namespace, collection: Any, removes: bool) -> float:
+def _tau(args: argparse.Namespace, collection: Any, removes: bool) -> float:
     """Return the threshold that is set, else that of the store, else the default one of the input."""
     from spotsigs.outofcore.pipeline import stored_tau
 
-    if asked.tau is not None:
-        return as_tau(_number("--tau", asked.tau, " in (0, 1], or auto"))
-    known = None if asked.store is None else stored_tau(asked.store)
-    if known is None and asked.verb == "query":
+    if args.tau is not None:
+        return as_tau(_number("--tau", args.tau, " in (0, 1], or auto"))
+    known = None if args.store is None else stored_tau(args.store)
+    if known is None and args.verb == "query":
         return defaults.TAU_PAGES if removes else defaults.TAU
     return defaults.tau(_contents(collection), removes) if known is None else known
 
@@ -261,11 +268,11 @@ def _whole(name: str, text: Any) -> int:
     return int(text)
 
 
-def _run(asked: argparse.Namespace, folder: Path, say: Callable[..., object] = print) -> str:
+def _run(args: argparse.Namespace, folder: Path, say: Callable[..., object] = print) -> str:
     """Run a verb; return its summary."""
     from spotsigs.runs.runner import run
 
-    return run(settings_of(asked), folder, say=say)
+    return run(settings_of(args), folder, say=say)
 
 
 def _folder(name: str | None, default: str) -> Path:
@@ -274,16 +281,16 @@ def _folder(name: str | None, default: str) -> Path:
     return local_folder(default if name is None else name)
 
 
-def _dedup(asked: argparse.Namespace) -> None:
-    copy = _folder(asked.out, "").absolute()
-    results = copy.with_name(f"{copy.name}-results") if asked.results is None else _folder(asked.results, "")
-    print(_run(asked, results))
+def _dedup(args: argparse.Namespace) -> None:
+    copy = _folder(args.out, "").absolute()
+    results = copy.with_name(f"{copy.name}-results") if args.results is None else _folder(args.results, "")
+    print(_run(args, results))
 
 
-def _table(asked: argparse.Namespace, name: str, columns: Sequence[str]) -> None:
+def _table(args: argparse.Namespace, name: str, columns: Sequence[str]) -> None:
     """Print a table of a run, or write all into a folder."""
-    if asked.out is not None:
-        print(_run(asked, _folder(asked.out, "")))
+    if args.out is not None:
+        print(_run(args, _folder(args.out, "")))
         return
     from pyarrow.parquet import ParquetFile
 
@@ -291,7 +298,7 @@ def _table(asked: argparse.Namespace, name: str, columns: Sequence[str]) -> None
         print(printable(str(text)), file=sys.stderr)
 
     with tempfile.TemporaryDirectory(prefix="spotsigs-") as folder:
-        _run(asked, Path(folder), say)
+        _run(args, Path(folder), say)
         print(*columns, sep="\t")
         for batch in ParquetFile(Path(folder) / name).iter_batches(columns=list(columns)):
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
@@ -328,33 +335,33 @@ def _cell(value: Any) -> str:
     return printable(text) if sys.stdout.isatty() else text
 
 
-def _inspect(asked: argparse.Namespace) -> None:
-    folder = _folder(asked.out, "spotsigs-inspect")
-    print(_run(asked, folder))
+def _inspect(args: argparse.Namespace) -> None:
+    folder = _folder(args.out, "spotsigs-inspect")
+    print(_run(args, folder))
     page = (folder / "clusters.html").absolute()
     if page.exists():
         print(f"page: {page}")
-        if not asked.no_open:
+        if not args.no_open:
             with suppress(webbrowser.Error):
                 webbrowser.open(page.as_uri())
 
 
-def _threshold(asked: argparse.Namespace) -> None:
+def _threshold(args: argparse.Namespace) -> None:
     from spotsigs.evaluation.threshold import FLOOR
     from spotsigs.reports.threshold_page import Thresholds
     from spotsigs.runs.thresholds import threshold_report
 
-    settings = settings_of(asked)
+    settings = settings_of(args)
     require(settings.memory is None, "a threshold is proposed in memory; leave out --memory")
     settings = replace(settings, tau=defaults.TAU if settings.auto else settings.tau)
-    print(threshold_report(settings, _folder(asked.out, "spotsigs-threshold"), Thresholds(lowest=FLOOR)))
+    print(threshold_report(settings, _folder(args.out, "spotsigs-threshold"), Thresholds(lowest=FLOOR)))
 
 
 DO: dict[str, Callable[[argparse.Namespace], None]] = {
     "dedup": _dedup,
-    "pairs": lambda asked: _table(asked, "pairs.parquet", ("doc_a", "doc_b", "similarity", "shared", "union")),
-    "cluster": lambda asked: _table(asked, "clusters.parquet", ("doc", "cluster", "representative")),
-    "query": lambda asked: print(_run(asked, Path())),
+    "pairs": lambda args: _table(args, "pairs.parquet", ("doc_a", "doc_b", "similarity", "shared", "union")),
+    "cluster": lambda args: _table(args, "clusters.parquet", ("doc", "cluster", "representative")),
+    "query": lambda args: print(_run(args, Path())),
     "threshold": _threshold,
     "inspect": _inspect,
 }
@@ -376,10 +383,10 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
             if interrupt is not None:
                 signal.signal(signal.SIGINT, interrupt)
             open_streams()
-            asked = _parsed(expand_home(sys.argv[1:] if words is None else words))
+            args = _parsed(expand_home(sys.argv[1:] if words is None else words))
             say_when_compiling(sys.stderr)
             terminal.end_on_interrupt()
-            DO[asked.verb](asked)
+            DO[args.verb](args)
             sys.stdout.flush()
         except KeyboardInterrupt:
             terminal.end()
@@ -399,12 +406,12 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     if first and first not in VERBS and not first.startswith("-"):
         close = did_you_mean(first, VERBS)
         raise InputError(f"there is no verb {first!r}{close or ';'} `spotsigs --help` lists them")
-    asked, unknown = parser().parse_known_args(words)
+    args, unknown = parser().parse_known_args(words)
     if unknown:
-        close = did_you_mean(unknown[0].partition("=")[0], [option[1] for option in OPTIONS if asked.verb in option[0]])
-        where = f"`spotsigs {asked.verb} --help` lists all"
-        raise InputError(f"{asked.verb} does not take {unknown[0]!r}{close or ';'} {where}")
-    return asked
+        close = did_you_mean(unknown[0].partition("=")[0], [option[1] for option in OPTIONS if args.verb in option[0]])
+        where = f"`spotsigs {args.verb} --help` lists all"
+        raise InputError(f"{args.verb} does not take {unknown[0]!r}{close or ';'} {where}")
+    return args
 
 
 def _sentence(error: Exception) -> str:

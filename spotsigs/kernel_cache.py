@@ -12,7 +12,7 @@ from pathlib import Path
 KEY = "NUMBA_CACHE_DIR"
 
 
-def find_place() -> None:
+def set_cache_folder() -> None:
     """Set numba's cache folder to one in the temporary folder if numba can write to neither of its own.
 
     Numba caches kernels next to the source or in the user's cache folder, and raises if it can write to neither, for
@@ -21,8 +21,8 @@ def find_place() -> None:
     """
     if sys.platform != "linux" or KEY in os.environ or any(map(_is_writable, _usual_places())):
         return
-    place = Path(tempfile.gettempdir(), f"spotsigs-kernels-{os.getuid()}")
-    os.environ[KEY] = str(place) if _is_mine(place) else tempfile.mkdtemp(prefix="spotsigs-kernels-")
+    folder = Path(tempfile.gettempdir(), f"spotsigs-kernels-{os.getuid()}")
+    os.environ[KEY] = str(folder) if _is_mine(folder) else tempfile.mkdtemp(prefix="spotsigs-kernels-")
     if "numba" in sys.modules:
         sys.modules["numba"].core.config.reload_config()
 
@@ -51,7 +51,7 @@ def _is_mine(folder: Path) -> bool:
     return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077
 
 
-def delete_former_kernels(package: Path, version: str) -> None:
+def delete_outdated_kernels(package: Path, version: str) -> None:
     """Delete the compiled kernels of another version of a package, if its folder can be written to.
 
     Numba unpickles the index of a kernel before it checks whether the source has changed. After an upgrade in place, an
@@ -62,8 +62,8 @@ def delete_former_kernels(package: Path, version: str) -> None:
         return
     with suppress(OSError):
         current.parent.mkdir(exist_ok=True)
-        for former in current.parent.glob("kernels-*"):
+        for outdated in current.parent.glob("kernels-*"):
             for index in package.rglob("*.nbi"):
                 index.unlink(missing_ok=True)
-            former.unlink(missing_ok=True)
+            outdated.unlink(missing_ok=True)
         current.touch()

@@ -57,21 +57,21 @@ def _replace_files(new: Path, folder: Path, last: str, optional: Iterable[str]) 
     names.sort(key=lambda name: name == Path(last))
     with ExitStack() as undo:
         for name in (Path(last), *(Path(name) for name in optional if Path(name) not in names)):
-            _move_aside(folder / name, new / "former" / name, undo)
+            _move_aside(folder / name, new / "previous" / name, undo)
         for name in names:
             target = folder / name
-            _move_aside(target, new / "former" / name, undo)
+            _move_aside(target, new / "previous" / name, undo)
             target.parent.mkdir(exist_ok=True)
             os.replace(new / name, target)
             undo.callback(target.unlink)
         undo.pop_all()
 
 
-def _move_aside(path: Path, former: Path, undo: ExitStack) -> None:
+def _move_aside(path: Path, previous: Path, undo: ExitStack) -> None:
     if path.exists():
-        former.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(path, former)
-        undo.callback(os.replace, former, path)
+        previous.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(path, previous)
+        undo.callback(os.replace, previous, path)
 
 
 def write_text(path: Path, text: str) -> None:

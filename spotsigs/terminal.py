@@ -67,12 +67,12 @@ def say_when_compiling(out: TextIO) -> None:
     from numba.core import event
 
     class Compiling(event.Listener):
-        said = False
+        printed = False
 
         def on_start(self, event: object) -> None:
-            if not self.said and not out.closed:  # the stream of a caller can be closed long before
+            if not self.printed and not out.closed:  # the stream of a caller can be closed long before
                 print(COMPILING, file=out, flush=True)
-                self.said = True
+                self.printed = True
 
         def on_end(self, event: object) -> None:
             pass

@@ -17,6 +17,8 @@ from archives import arc_record, warc_record
 from stores import save_vectors
 
 import spotsigs
+from spotsigs.engines import Serial
+from spotsigs.formats.folder import Folder
 from spotsigs.outofcore.pipeline import data_budget
 from spotsigs.outofcore.segments import extract_segments
 from spotsigs.outofcore.vectorize import parse_memory
@@ -456,9 +458,6 @@ class Pickled:
 
 
 def two_extractions(folder: Path) -> Any:
-    from spotsigs.engines import Serial
-    from spotsigs.formats.folder import Folder
-
     for name in ("one", "two"):
         (folder / name).mkdir()
         (folder / name / "x.html").write_text(PROSE)
@@ -467,9 +466,6 @@ def two_extractions(folder: Path) -> Any:
 
 
 def damaged_claim(folder: Path) -> Any:
-    from spotsigs.engines import Serial
-    from spotsigs.formats.folder import Folder
-
     (folder / "segments").mkdir()
     (folder / "segments" / "source.json").write_text("{")
     (folder / "x.html").write_text(PROSE)
@@ -486,7 +482,7 @@ def over_mine(folder: Path) -> None:
 STORES = cases(
     {
         "a folder that is no store": ("{here} is no store: it has no store.json", lambda here: open_vectors(here)),
-        "a place that is taken by a user's files": (
+        "a folder with a user's files": (
             "{here}/mine is no store and will not be overwritten; give another path",
             over_mine,
         ),
@@ -574,7 +570,19 @@ def pickled(folder: Path) -> Any:
 
 # what the library can be given
 
-TWO = ([0, 1, 2], [0, 0])
+CSR: dict[str, tuple[Any, ...]] = {
+    "indptr must start with 0 (one more entry than there are rows)": ([1, 2], [0, 1]),
+    "indptr must not decrease": ([0, 2, 1], [0]),
+    "indptr ends at 3, but there are 1 ids": ([0, 3], [0]),
+    "ids must be in [0, 2**31 - 1), got -1 to -1; number your features contiguously": ([0, 1], [-1]),
+    "ids must be in [0, 2**31 - 1), got 2147483648 to 2147483648; number your features contiguously": ([0, 1], [2**31]),
+    "ids must be a one-dimensional array of integers, got float64 of shape (1,)": ([0, 1], [0.5]),
+    "counts must be positive and below 2**31, got 0 to 0": ([0, 1], [0], [0]),
+    "counts has 2 entries for 1 ids; give one per id": ([0, 1], [0], [1, 1]),
+    "the counts of one id in one row add up to more than 2**31 - 1": ([0, 2], [0, 0], [2**31 - 1, 1]),
+    "doc_ids has 1 entries for 2 rows; give one per row": ([0, 1, 2], [0, 0], None, ["a"]),
+}
+"""Arguments of `Vectors.from_csr` that are refused, by the sentence."""
 
 LIBRARY = cases(
     {
@@ -589,43 +597,6 @@ LIBRARY = cases(
         "self_join of 10⁶ copies of one document": (
             "499,999,500,000 pairs are similar, more than the 2,147,483,648 that can be listed; keep one of each set of identical documents, or raise tau",
             lambda here: spotsigs.self_join(copies(10**6), 0.5, threads=2),
-        ),
-        "indptr that does not start with 0": (
-            "indptr must start with 0 (one more entry than there are rows)",
-            lambda here: spotsigs.Vectors.from_csr([1, 2], [0, 1]),
-        ),
-        "indptr that decreases": ("indptr must not decrease", lambda here: spotsigs.Vectors.from_csr([0, 2, 1], [0])),
-        "indptr that does not end with the ids": (
-            "indptr ends at 3, but there are 1 ids",
-            lambda here: spotsigs.Vectors.from_csr([0, 3], [0]),
-        ),
-        "ids below 0": (
-            "ids must be in [0, 2**31 - 1), got -1 to -1; number your features contiguously",
-            lambda here: spotsigs.Vectors.from_csr([0, 1], [-1]),
-        ),
-        "ids of 2³¹": (
-            "ids must be in [0, 2**31 - 1), got 2147483648 to 2147483648; number your features contiguously",
-            lambda here: spotsigs.Vectors.from_csr([0, 1], [2**31]),
-        ),
-        "ids that are no integers": (
-            "ids must be a one-dimensional array of integers, got float64 of shape (1,)",
-            lambda here: spotsigs.Vectors.from_csr([0, 1], [0.5]),
-        ),
-        "counts of 0": (
-            "counts must be positive and below 2**31, got 0 to 0",
-            lambda here: spotsigs.Vectors.from_csr([0, 1], [0], [0]),
-        ),
-        "counts of another number than ids": (
-            "counts has 2 entries for 1 ids; give one per id",
-            lambda here: spotsigs.Vectors.from_csr([0, 1], [0], [1, 1]),
-        ),
-        "counts that add up beyond 2³¹": (
-            "the counts of one id in one row add up to more than 2**31 - 1",
-            lambda here: spotsigs.Vectors.from_csr([0, 2], [0, 0], [2**31 - 1, 1]),
-        ),
-        "doc_ids of another number than rows": (
-            "doc_ids has 1 entries for 2 rows; give one per row",
-            lambda here: spotsigs.Vectors.from_csr(*TWO, doc_ids=["a"]),
         ),
         "no antecedents": (
             "antecedents is empty; give at least one word",
@@ -645,6 +616,12 @@ LIBRARY = cases(
         ),
     }
 )
+
+
+LIBRARY += [
+    Case(given=f"from_csr{words}", says=says, make=lambda here, words=words: spotsigs.Vectors.from_csr(*words))
+    for says, words in CSR.items()
+]
 
 
 def copies(n: int) -> spotsigs.Vectors:

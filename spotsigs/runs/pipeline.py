@@ -142,7 +142,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
     matched, collection = found.matched, settings.collection
     with found.locked:
         groups = cluster(matched.pairs, clusters=settings.clusters, **_priority(settings, found))
-        held = cohesion(groups, matched.pairs.chunks())
+        inside = cohesion(groups, matched.pairs.chunks())
         decisions = decide(
             matched.pairs.chunks(),
             groups,
@@ -157,7 +157,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
     return Outcome(
         **vars(found),
         decisions=decisions,
-        cohesion=held,
+        cohesion=inside,
         quality=None if truth is None else evaluate(matched.pairs.chunks(), truth, groups, kept=decisions.kept),
         checksum=checksum(*_content(settings, matched)),
         in_shingles=_in_shingles(settings, matched.signatures),

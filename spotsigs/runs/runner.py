@@ -249,8 +249,8 @@ def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable
     matched = outcome.matched
     pairs = matched.pairs.in_memory()
     if pairs is None:
-        held = f"{len(matched.pairs):,} pairs do not fit into {option('memory', settings.memory)}"
-        say(f"clusters.html is left out: {held}")
+        excess = f"{len(matched.pairs):,} pairs do not fit into {option('memory', settings.memory)}"
+        say(f"clusters.html is left out: {excess}")
         return
     write_cluster_page(
         folder / "clusters.html",

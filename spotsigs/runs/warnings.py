@@ -42,7 +42,7 @@ def near_tau(chunks: Iterable[tuple[Any, ...]], tau: float | None) -> float | No
     return near / pairs if pairs >= FEWEST_PAIRS else None
 
 
-def warning(settings: Settings, tau: float | None, clusters: Clusters, held: Cohesion, near: float | None) -> str:
+def warning(settings: Settings, tau: float | None, clusters: Clusters, inside: Cohesion, near: float | None) -> str:
     """Return a sentence that names the option to change if decisions may be wrong, else an empty one.
 
     The arguments are the settings and the threshold of a run, its clusters with their cohesion, and the result of
@@ -50,11 +50,11 @@ def warning(settings: Settings, tau: float | None, clusters: Clusters, held: Coh
     """
     n, largest = len(clusters.labels), int(clusters.sizes.max(initial=0))
     loose = apart = False
-    if len(held.labels):
-        sizes = clusters.sizes[held.labels].astype(np.int64)
+    if len(inside.labels):
+        sizes = clusters.sizes[inside.labels].astype(np.int64)
         at = int(np.argmax(sizes))
-        loose = 4 * int(held.pairs[at]) < int(sizes[at]) * (int(sizes[at]) - 1)
-        apart = 2 * int(held.apart.sum()) > int(sizes.sum()) - len(sizes)
+        loose = 4 * int(inside.pairs[at]) < int(sizes[at]) * (int(sizes[at]) - 1)
+        apart = 2 * int(inside.apart.sum()) > int(sizes.sum()) - len(sizes)
     large = largest >= GIANT and largest > LARGE * n
     group = f"the largest group has {largest:,} of {n:,} pages"
     if settings.clusters is ClusterMethod.components and (apart or (large and loose)):

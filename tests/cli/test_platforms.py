@@ -137,9 +137,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from pathlib import Path
-from spotsigs.kernel_cache import delete_former_kernels
+from spotsigs.kernel_cache import delete_outdated_kernels
 
-delete_former_kernels(Path(__file__).parent, "{name}")
+delete_outdated_kernels(Path(__file__).parent, "{name}")
 
 
 class {name}(NamedTuple):
@@ -182,14 +182,14 @@ def nowhere(tmp_path, monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the compiler's own places are left alone")
 class TestKernelCache:
     def test_a_closed_folder_of_the_user_is_made_and_taken_again(self, nowhere, monkeypatch):
-        kernel_cache.find_place()
+        kernel_cache.set_cache_folder()
         place = nowhere / f"spotsigs-kernels-{os.getuid()}"
         assert os.environ.pop(kernel_cache.KEY) == str(place)
         assert place.stat().st_mode & 0o777 == 0o700
         told = []
         numba = SimpleNamespace(core=SimpleNamespace(config=SimpleNamespace(reload_config=lambda: told.append(1))))
         monkeypatch.setitem(sys.modules, "numba", numba)
-        kernel_cache.find_place()
+        kernel_cache.set_cache_folder()
         assert (os.environ[kernel_cache.KEY], told) == (str(place), [1])
 
     @pytest.mark.parametrize("prepared", ["open", "link", "file"])
@@ -203,18 +203,18 @@ class TestKernelCache:
             place.symlink_to(nowhere / "theirs")
         else:
             place.touch()
-        kernel_cache.find_place()
+        kernel_cache.set_cache_folder()
         found = Path(os.environ[kernel_cache.KEY])
         assert found != place
         assert (found.parent, found.stat().st_mode & 0o777, list(found.iterdir())) == (nowhere, 0o700, [])
 
     def test_a_usual_place_or_one_that_is_given_is_left_alone(self, nowhere, monkeypatch):
         monkeypatch.setenv(kernel_cache.KEY, "given")
-        kernel_cache.find_place()
+        kernel_cache.set_cache_folder()
         assert os.environ[kernel_cache.KEY] == "given"
         monkeypatch.delenv(kernel_cache.KEY)
         monkeypatch.setattr(kernel_cache, "_usual_places", lambda: [nowhere / "file" / "no", nowhere / "cache"])
-        kernel_cache.find_place()
+        kernel_cache.set_cache_folder()
         assert kernel_cache.KEY not in os.environ
 
 

@@ -97,21 +97,6 @@ def test_thousands_of_flipped_bits(made, tmp_path):
         check_flip(made, tmp_path, rng.choice(names), rng, whole=bool(k % 2))
 
 
-ARRAYS = "counts marks rows lengths ids indptr doc_ids.offsets doc_ids.text vocabulary dropped".split()
-
-
-@pytest.mark.parametrize("name", ARRAYS)
-def test_vectors_of_an_earlier_run_are_verified(made, tmp_path, name):
-    collection, store, _, page, _ = made
-    shutil.copytree(store, tmp_path / "store")
-    path = tmp_path / "store" / "vectors" / f"{name}.npy"
-    if path.stat().st_size <= 128:
-        pytest.skip("an array without values")
-    flip(path, -1, 0)
-    for found in outcome(tmp_path, page, collection, 0.5):
-        assert found == f"{path} does not match its checksum, it is damaged; build the store again"
-
-
 def test_workers_verify_too(made, tmp_path):
     """The parent has found it sound, then a byte changes; the workers are other processes."""
     _, store, _, _, _ = made
