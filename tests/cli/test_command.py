@@ -18,7 +18,7 @@ from in_process import command
 
 from spotsigs.cli import VERBS, main, parser, settings_of
 from spotsigs.errors import InputError
-from spotsigs.formats.detect_format import collection_of, format_of
+from spotsigs.formats.detect_format import format_of
 from spotsigs.terminal import expand_home
 
 ROOT = Path(__file__).parents[2]
@@ -28,13 +28,6 @@ TINY = ROOT / "data" / "tiny"
 def spotsigs(*words, cwd=None, **environment):
     return subprocess.run(
         [sys.executable, "-m", "spotsigs", *map(str, words)],
-        cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, capture_output=True, text=True,
-    )  # fmt: skip
-
-
-def run_py(*words, cwd, **environment):
-    return subprocess.run(
-        [sys.executable, str(ROOT / "run.py"), *words],
         cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, capture_output=True, text=True,
     )  # fmt: skip
 
@@ -68,19 +61,6 @@ class TestFormats:
     def test_one_file_is_told_by_its_content(self, tmp_path, content, name):
         (tmp_path / "input.txt").write_bytes(content)
         assert format_of(str(tmp_path / "input.txt")) == name
-
-    def test_a_folder_is_what_its_files_are(self, tmp_path):
-        rows(tmp_path / "a.parquet", "text")
-        assert format_of(str(tmp_path)) == "parquet"
-        assert format_of(str(TINY)) == "folder"
-
-    def test_columns_and_delimiters(self, tmp_path):
-        (tmp_path / "x.tsv").write_text("key\ttext\n1\tone\n")
-        _, collection = collection_of(str(tmp_path / "x.tsv"), id_column="key")
-        [document] = [document for shard in collection.shards() for document in shard()]
-        assert (document.id, document.content) == ("1", b"one")
-        with pytest.raises(InputError, match="has no columns"):
-            collection_of(str(TINY), text_column="body")
 
     def test_what_is_none_is_refused(self, tmp_path):
         (tmp_path / "x.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
@@ -203,38 +183,6 @@ def test_the_package_imports_nothing_before_it_is_used():
     code = "import sys, spotsigs; print({'numpy', 'numba', 'scipy', 'pyarrow', 'psutil'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
-
-
-PLUG_IN = """
-from dataclasses import dataclass
-from typing import ClassVar
-from spotsigs.matching.brute_force import BruteForce
-
-@dataclass(frozen=True, kw_only=True)
-class Mine(BruteForce):
-    label: ClassVar[str] = "My matcher"
-"""
-
-
-def test_a_package_brings_a_matcher_by_an_entry_point(tmp_path):
-    (tmp_path / "site" / "mine-1.0.dist-info").mkdir(parents=True)
-    (tmp_path / "site" / "mine.py").write_text(PLUG_IN)
-    (tmp_path / "site" / "mine-1.0.dist-info" / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n"
-    )
-    points = "[spotsigs.matcher]\nmine = mine:Mine\nbroken = mine:Missing\n"
-    (tmp_path / "site" / "mine-1.0.dist-info" / "entry_points.txt").write_text(points)
-    path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
-    done = run_py("data=tiny", "matcher=mine", "tau=0.5", cwd=tmp_path, PYTHONPATH=path)
-    assert done.returncode == 0, done.stderr
-    assert "My matcher" in done.stdout
-    assert "0.5" in done.stdout
-    [metrics] = (tmp_path / "results").rglob("metrics.json")
-    assert json.loads(metrics.read_text())["tau"] == 0.5
-    done = run_py("data=tiny", "matcher=broken", cwd=tmp_path, PYTHONPATH=path)
-    assert done.returncode == 1
-    assert "Missing" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 BARE = """

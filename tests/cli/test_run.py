@@ -67,19 +67,6 @@ def test_a_run_writes_its_folder(finished):
     assert not list(folder.glob(".*.[0-9]*"))  # no temporary file is left
 
 
-def test_a_sweep_runs_every_cell(tmp_path):
-    result = front_door(
-        "-m", "data=tiny", "matcher=spotsigs,brute_force", "tau=0.3,0.6", "engine=serial", f"hydra.sweep.dir={tmp_path}"
-    )
-    assert result.returncode == 0, result.stderr
-    cells = {
-        (metrics["matcher"], metrics["tau"]): metrics["pairs"]
-        for metrics in (json.loads(path.read_text()) for path in tmp_path.rglob("metrics.json"))
-    }
-    assert len(cells) == 4
-    assert cells["spotsigs", 0.3] == cells["brute_force", 0.3] > cells["spotsigs", 0.6] == cells["brute_force", 0.6]
-
-
 def test_a_suggested_threshold_comes_with_its_evidence(tmp_path):
     choices = (
         "data=gold",
@@ -115,17 +102,6 @@ def test_few_pages_without_templates_fall_back_to_a_default(tmp_path):
     result = front_door(*choices, f"hydra.run.dir={tmp_path / 'plain'}")
     assert result.returncode == 1
     assert "tau=auto finds no threshold here" in result.stderr
-
-
-@pytest.mark.long
-def test_workers_do_not_change_a_byte(tmp_path):
-    for workers in (1, 3):
-        done = front_door(
-            "data=tiny", f"workers={workers}", f"threads={workers}", f"hydra.run.dir={tmp_path}/{workers}"
-        )
-        assert done.returncode == 0, done.stderr
-    for name in ("pairs.parquet", "clusters.parquet"):
-        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "3" / name).read_bytes()
 
 
 def test_a_single_run_imports_neither_plots_nor_frames(tmp_path):

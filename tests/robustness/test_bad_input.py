@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import errno
 import gzip
 import json
 import os
@@ -12,7 +11,6 @@ import shutil
 from contextvars import ContextVar
 from pathlib import Path
 
-import bad_input
 import in_process
 import pandas as pd
 import pytest
@@ -124,60 +122,12 @@ def test_a_sentence_sends_nothing_to_the_terminal(front_door, results, tmp_path)
     refused(front_door, results, tmp_path, arguments, says)
 
 
-# machines
-
-
-def full(*_, **__):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def read_only(*_, **__):
-    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-
-@pytest.mark.parametrize("fails", [full, read_only])
-@pytest.mark.parametrize(
-    "at", ["os.replace", "pathlib.Path.write_text", "pyarrow.parquet.ParquetWriter.write_table", "tempfile.mkdtemp"]
-)
-def test_a_full_disk_and_a_read_only_one(fails, at, front_door, results, tmp_path, monkeypatch):
-    before = content(results)
-    with monkeypatch.context() as patched:
-        patched.setattr(at, fails)
-        code, _, err = front_door("data=tiny", "tau=0.3", "engine=serial", f"hydra.run.dir={results}")
-    assert code == 1
-    told = err.splitlines()[-1]
-    assert re.fullmatch(
-        r"error: \S+ cannot be written: (No space left on device|Read-only file system); choose another folder "
-        r"with hydra.run.dir=",
-        told,
-    ), told
-    assert ".writing-" not in told
-    assert content(results) == before
-    code, _, err = front_door("data=tiny", "tau=0.3", "engine=serial", f"hydra.run.dir={results}")
-    assert code == 0, err
-
-
 def test_a_results_folder_below_a_file(front_door, tmp_path):
     (tmp_path / "file").write_text("mine")
     code, _, err = front_door("data=tiny", f"hydra.run.dir={tmp_path}/file/run")
     assert code == 1
     assert err == f"error: {tmp_path}/file/run: Not a directory; give another path\n"
     assert (tmp_path / "file").read_text() == "mine"
-
-
-@pytest.mark.parametrize("fails", [full, read_only])
-def test_a_store_on_a_full_disk_is_absent(fails, tmp_path, monkeypatch):
-    from stores import save_vectors
-
-    from spotsigs.storage.store import open_vectors
-
-    save_vectors(tmp_path / "store", bad_input.vectors())
-    with monkeypatch.context() as patched:
-        patched.setattr("spotsigs.storage.store._header", fails)
-        with pytest.raises(InputError, match=r"the store .* cannot be written: .*; give another path"):
-            save_vectors(tmp_path / "store", bad_input.vectors().as_sets())
-    assert open_vectors(tmp_path / "store").vectors.n_occurrences == 5
-    assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
 # what is odd, and no error
