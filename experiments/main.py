@@ -41,12 +41,17 @@ def main(config: DictConfig) -> float | None:
 def _run(chosen: Settings, config: DictConfig) -> float | None:
     """Run one configuration, print its summary, and return its F1."""
     from experiments.claims.published import bands_of, published_row
-    from spotsigs.runs.runner import run
+    from experiments.show.table1_row import printed_row
+    from spotsigs.output_files import read_json
+    from spotsigs.runs.runner import COMPLETE, run
 
     folder = Path(HydraConfig.get().runtime.output_dir)
+    print(run(chosen, folder, about=files(config, chosen)))
+    if chosen.query is not None:
+        return None
     paper = published_row(chosen.names, chosen.matcher.threshold, bands_of(chosen), overrides())
-    print(run(chosen, folder, about=files(config, chosen), published=paper))
-    return score(folder) if chosen.query is None else None
+    print(f"\n{printed_row(read_json(folder / COMPLETE), chosen, paper)}")
+    return score(folder)
 
 
 def enter() -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 from experiments.claims.published import published_row
 from experiments.run_folders import parameters
+from experiments.show.table1_row import QUALITY, ROW, row_cell
 from experiments.show.tables import Column, Table
 from spotsigs.output_files import read_json
-from spotsigs.runs.runner import COMPLETE, QUALITY, ROW, row_cell, shown_path
+from spotsigs.runs.runner import COMPLETE, shown_path
 
 TIMES = ("sort_hash_ms", "cluster_ms", "total_ms")
 

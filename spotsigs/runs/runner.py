@@ -35,16 +35,6 @@ from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 COMPLETE = "metrics.json"
 """The file that is written last: a folder without it does not contain all results of one run."""
 
-ROW = {
-    "IDF": ("idf", ""), "tau": ("tau", "g"), "k": ("k", "g"), "l": ("l", "g"), "#Spots": ("signatures", ",.0f"),
-    "MB": ("memory_mib", ".1f"), "Sort/Hash(msec)": ("sort_hash_ms", ",.0f"), "Clust.(msec)": ("cluster_ms", ",.0f"),
-    "Total(msec)": ("total_ms", ",.0f"), "Prec.": ("precision", ".3f"), "Rec.": ("recall", ".3f"), "F1": ("f1", ".3f"),
-}  # fmt: skip
-"""Columns of the paper's Table 1 by title: the key of ``metrics.json`` and the format of numbers."""
-
-QUALITY = ("precision", "recall", "f1")
-"""Keys that a collection without truth lacks."""
-
 OPTIONAL = ("skipped.csv", "undated.csv", "clusters.html", "histogram.csv")
 
 
@@ -55,7 +45,6 @@ def run(
     contended: bool = False,
     reuse: Reuse | None = None,
     about: Mapping[str, str] | None = None,
-    published: Mapping[str, Any] | None = None,
     say: Callable[[str], object] = print,
 ) -> str:
     """Run one configuration, replace the results in its folder at once, and return the `summary`.
@@ -70,8 +59,6 @@ def run(
         Results of other runs on the same signatures.
     about : mapping of str to str, optional
         Files with the configuration of the run, by their names in the folder ``.hydra``.
-    published : mapping, optional
-        Published row of the same method, by the keys of ``metrics.json``.
     say : callable
         Receives messages on the resources of a run on disk.
     """
@@ -106,7 +93,7 @@ def run(
         if settings.memory is not None and settings.store is None:
             discard(own_store(settings, folder))
     suggestion = outcome.suggestion
-    return (f"\n{suggestion}" if suggestion else "") + summary(metrics, settings, outcome, folder, published)
+    return (f"\n{suggestion}" if suggestion else "") + summary(metrics, settings, outcome, folder)
 
 
 @contextmanager
@@ -185,6 +172,7 @@ def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
         "text": settings.names["text"],
         "signature": settings.names["signature"],
         "matcher": settings.names["matcher"],
+        "label": outcome.label,
     }
 
 
@@ -263,33 +251,10 @@ def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable
     )
 
 
-def summary(
-    metrics: dict[str, Any],
-    settings: Settings,
-    outcome: Outcome,
-    folder: Path,
-    published: Mapping[str, Any] | None = None,
-) -> str:
-    """Return the row in the columns of the paper's Table 1, and the sentences before and after it."""
-    name = _named(settings, outcome.label)
-    rows = {name: metrics} if published is None else {f"{name}, published": published, f"{name}, measured": metrics}
-    titles = [title for title, (key, _) in ROW.items() if outcome.quality is not None or key not in QUALITY]
-    cells = [["", *titles], *([label, *(row_cell(row, title) for title in titles)] for label, row in rows.items())]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
-    before = ["", _answer(metrics, settings, folder), ""]
-    return "\n".join(
-        [*before, *lines, "", *_remarks(metrics, outcome, settings, folder), f"results: {shown_path(folder)}"]
-    )
-
-
-def row_cell(row: Mapping[str, Any], title: str) -> str:
-    """Return the cell of a column of the paper's Table 1, by the keys of ``metrics.json``."""
-    key, form = ROW[title]
-    if key == "idf":
-        return f"[{row['idf_min']:g}, {row['idf_max']:g}]"
-    value = row.get(key)
-    return _or_na(value, form) if value is None or isinstance(value, (int, float)) else str(value)
+def summary(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: Path) -> str:
+    """Return the numbers of removed and kept pages, remarks on them, and the path of the results."""
+    remarks = _remarks(metrics, outcome, settings, folder)
+    return "\n".join(["", _answer(metrics, settings, folder), "", *remarks, f"results: {shown_path(folder)}"])
 
 
 def _meaning(metrics: Mapping[str, Any]) -> str:
@@ -312,17 +277,6 @@ def _answer(metrics: dict[str, Any], settings: Settings, folder: Path) -> str:
 def shown_path(folder: Path) -> Path:
     """Return the folder relative to the working directory if it is below it."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
-
-
-def _named(settings: Settings, label: str) -> str:
-    """Return the label of the method that ran, with its signatures unless those are its own."""
-    own = "spotsigs" in settings.names["matcher"] and settings.names["signature"] == "spotsigs"
-    own |= settings.matcher.reads_texts
-    return label if own else f"{label} on {settings.names['signature']}"
-
-
-def _or_na(value: float | None, form: str) -> str:
-    return "n/a" if value is None or value != value else format(value, form)
 
 
 def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings, folder: Path) -> list[str]:
