@@ -20,7 +20,7 @@ from spotsigs.clustering.decisions import Keep, decide, priority
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError, as_choice, counted, did_you_mean, either, require, shown
 from spotsigs.exact_duplicates import Sameness
-from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, Given, InputPage, given, present
+from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, InputPage, InputPages, input_pages, present
 from spotsigs.in_memory import Matched, match_in_memory
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
@@ -134,7 +134,7 @@ def near_duplicates(
         band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
         sameness=as_choice("copies", copies, Sameness),
     )
-    return method.find(given(pages, kept=False, text=text, html=html, id=id), id).pairs()
+    return method.find(input_pages(pages, kept=False, text=text, html=html, id=id), id).pairs()
 
 
 def dedup(
@@ -197,7 +197,7 @@ def dedup(
         band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
         sameness=as_choice("copies", copies, Sameness),
     )
-    have = given(pages, text=text, html=html, id=id, date=date)
+    have = input_pages(pages, text=text, html=html, id=id, date=date)
     found = method.find(have, id)
     dates = found.dates(have.column(date)) if policy is Keep.newest else None
     matched = found.matched
@@ -218,7 +218,7 @@ class _Method:
     band: IdfFilter
     sameness: Sameness
 
-    def find(self, have: Given, name: str) -> _Found:
+    def find(self, have: InputPages, name: str) -> _Found:
         """Match the pages; warn about those that cannot be read."""
         matcher = self.matcher
         if self.tau is None:
@@ -319,7 +319,7 @@ def _warn(what: str, reasons: Mapping[int, str], names: Sequence[Any] | None) ->
 class _Pages(Collection):
     """The pages of the input, read once; as a sequence, its shards, of which one is in memory at a time."""
 
-    def __init__(self, have: Given, name: str) -> None:
+    def __init__(self, have: InputPages, name: str) -> None:
         self.have, self.name, self.pages = have, name, have.n
 
     def shards(self) -> Any:

@@ -38,7 +38,7 @@ class InputPage(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Given:
+class InputPages:
     """The pages of the input, which are read once, in order, and functions that return its other parts."""
 
     pages: Iterable[InputPage]
@@ -47,7 +47,7 @@ class Given:
     take: Callable[[list[int]], Any]  # some rows, as an object of the type of the input
 
 
-def given(pages: Any, *, kept: bool = True, **columns: str) -> Given:
+def input_pages(pages: Any, *, kept: bool = True, **columns: str) -> InputPages:
     """Return the pages of a list, frame, table, data set or iterator.
 
     Parameters
@@ -83,7 +83,7 @@ def given(pages: Any, *, kept: bool = True, **columns: str) -> Given:
         return _frame(pages, list(getattr(pages, _FRAMES[kind])), wanted)
     if kind in _SERIES or (kind.startswith("pyarrow.") and "Array" in kind):
         found = [InputPage(present(value), False) for value in _values(pages)]
-        return Given(found, len(found), lambda _: None, partial(_taken, pages))
+        return InputPages(found, len(found), lambda _: None, partial(_taken, pages))
     if not isinstance(pages, Iterable):
         raise InputError(
             f"pages is a {type(pages).__name__}, which contains no pages; give a list, frame, table or data set"
@@ -91,7 +91,7 @@ def given(pages: Any, *, kept: bool = True, **columns: str) -> Given:
     if not isinstance(pages, (Iterator, Sequence, set, frozenset)):
         pages = list(pages) if hasattr(pages, "__len__") else iter(pages)
     rows = _Rows(pages, wanted, kept)
-    return Given(rows, None if isinstance(pages, Iterator) else len(pages), rows.column, rows.take)
+    return InputPages(rows, None if isinstance(pages, Iterator) else len(pages), rows.column, rows.take)
 
 
 def present(value: Any) -> Any:
@@ -108,7 +108,7 @@ def _page(html: Any, text: Any) -> InputPage:
     return InputPage(text, False) if use_text else InputPage(html, True)
 
 
-def _frame(pages: Any, names: list[Any], wanted: Mapping[str, Any]) -> Given:
+def _frame(pages: Any, names: list[Any], wanted: Mapping[str, Any]) -> InputPages:
     for option, name in wanted.items():
         require(names.count(name) <= 1, f"pages has {names.count(name)} columns named {name!r}; rename all but one")
         if name != NAMES[option] and name not in names:
@@ -122,7 +122,7 @@ def _frame(pages: Any, names: list[Any], wanted: Mapping[str, Any]) -> Given:
     nothing = [None] * len(pages)
     html, text = (column(wanted[option]) or nothing for option in ("html", "text"))
     found = [_page(*contents) for contents in zip(html, text, strict=True)]
-    return Given(found, len(found), column, partial(_taken, pages))
+    return InputPages(found, len(found), column, partial(_taken, pages))
 
 
 def _require_content(wanted: Mapping[str, Any], names: Iterable[Any]) -> None:

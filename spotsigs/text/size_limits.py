@@ -50,7 +50,7 @@ def outweighs(content: bytes, marks: bytes = b"<", again: int = 0) -> bool:
     return len(content) + MARK * (again + sum(content.count(mark) for mark in marks)) > most
 
 
-def require_room(content: bytes, marks: bytes = b"<", again: int = 0) -> None:
+def require_within_limit(content: bytes, marks: bytes = b"<", again: int = 0) -> None:
     """Refuse a page that `outweighs` the limit."""
     if outweighs(content, marks, again):
         raise InputError(

@@ -13,7 +13,7 @@ from spotsigs.errors import require
 from spotsigs.records import Document, MarkedText
 from spotsigs.text.charset import to_utf8
 from spotsigs.text.markup import UNMARKED, parsing_cost, simplify
-from spotsigs.text.size_limits import require_room
+from spotsigs.text.size_limits import require_within_limit
 
 DEEPEST = 2000
 """Maximal nesting of elements for parsers whose time is quadratic in the depth."""
@@ -35,7 +35,7 @@ def visible_text(document: Document, *, marked: bool = False) -> str:
     are the same. The text has the white space of the source, and is empty if the page has no body.
     """
     content = to_utf8(document.content, document.charset)
-    require_room(content, b"" if _is_plain(document) else b"<")
+    require_within_limit(content, b"" if _is_plain(document) else b"<")
     if marked:
         content = content.translate(UNMARKED)
     if _is_plain(document):
@@ -52,7 +52,7 @@ def _tamed(document: Document, name: str) -> str:
     beyond = f"beyond what text={name} reads; text=visible does"
     deepest, again, attributes = parsing_cost(content)
     require(deepest <= DEEPEST, f"its elements nest more than {DEEPEST:,} deep, {beyond}")
-    require_room(content, _MARKS, again)
+    require_within_limit(content, _MARKS, again)
     require(attributes <= MOST_ATTRIBUTES, f"a tag has more than {MOST_ATTRIBUTES:,} attributes, {beyond}")
     return content.decode()
 

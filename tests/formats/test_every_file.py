@@ -331,7 +331,7 @@ def test_a_page_whose_text_cannot_be_had_has_a_name_of_its_own(tmp_path):
     assert (tmp_path / "out" / "x.jsonl").read_bytes() == (tmp_path / "x.jsonl").read_bytes()
 
 
-def test_nothing_equals_nothing():
+def test_empty_pages_are_no_duplicates():
     """Equal bytes or equal words make exact duplicates; no bytes and no words make none."""
     from spotsigs import dedup
 

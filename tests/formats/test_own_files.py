@@ -69,7 +69,7 @@ def test_nothing_is_written_among_the_pages(key, path, place, front_door, tmp_pa
     assert content(tmp_path / "pages") == before
 
 
-def test_places_beside_the_pages_are_allowed(front_door, tmp_path):  # noqa: F811
+def test_folders_next_to_the_pages_are_allowed(front_door, tmp_path):  # noqa: F811
     (tmp_path / "pages").mkdir()
     for k, row in enumerate(stories(12)):
         (tmp_path / "pages" / f"{k}.txt").write_text(row["text"])

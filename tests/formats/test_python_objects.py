@@ -119,7 +119,7 @@ def test_a_page_that_cannot_be_read_stays_and_is_named(kind):
         spotsigs.dedup(container(kind, rows), id="url")
 
 
-def test_pairs_keep_the_positions_of_pages_behind_one_that_cannot_be_read():
+def test_pairs_keep_the_positions_of_pages_after_one_that_cannot_be_read():
     with pytest.warns(UserWarning, match="2 pages cannot be read, .*; 0: ValueError"):
         pairs = spotsigs.near_duplicates([PAGES[1], PAGES[1] + "!", PAGE, PAGE], signature=Refuses())
     assert (pairs.n, pairs.i.tolist(), pairs.j.tolist()) == (4, [2], [3])

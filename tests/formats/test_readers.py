@@ -230,7 +230,7 @@ def test_windows_of_many_gzip_members_and_frames(tmp_path):
         assert b"".join(line for start, stop in cut for _, line in lines(path, start, stop)) == text
 
 
-def test_jsonl_bad_lines_are_skipped_and_told(tmp_path):
+def test_jsonl_bad_lines_are_listed(tmp_path):
     path = tmp_path / "x.jsonl"
     bad = [b"{not json", b'["list"]', b'{"id": "n"}', b'{"id": "t", "text": 5}', b'{"text": "\xff"}', b"[" * 100_000]
     path.write_bytes(b"\n".join([b'{"id": "good", "text": "x"}', *bad, b'{"id": "last", "text": "\\ud800"}']))
@@ -250,7 +250,7 @@ def test_jsonl_bad_lines_are_skipped_and_told(tmp_path):
 
 @pytest.mark.parametrize("pack", [".gz", ".zst"])
 @pytest.mark.parametrize("shard_bytes", [1000, 10**6])
-def test_truncated_stream_keeps_what_came_before_and_tells_once(tmp_path, pack, shard_bytes):
+def test_truncated_stream_is_read_to_its_end_and_listed_once(tmp_path, pack, shard_bytes):
     rng = random.Random(1)
     rows = [json.dumps({"id": str(k), "text": rng.randbytes(200).hex()}).encode() for k in range(2000)]
     whole = PACK[pack](b"\n".join(rows))
@@ -336,7 +336,7 @@ def test_parquet_whose_statistics_contradict_its_schema_does_not_end_the_process
             collection.copy(tmp_path / "copy", lambda _document: True)
 
 
-def test_damaged_parquet_pages_are_told(tmp_path):
+def test_damaged_parquet_pages_are_listed(tmp_path):
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"text": [random.Random(k).randbytes(99).hex() for k in range(2000)]}), path)
     content = bytearray(path.read_bytes())
@@ -379,8 +379,8 @@ def test_an_open_quote_costs_its_line_and_no_other(tmp_path, content, expected, 
     path.write_bytes(PACK[pack](content))
     found = read(Csv(path=str(path), shard_bytes=1 << 17))
     assert ids(found) == expected
-    told = {record.reason for record in found if isinstance(record, Skipped)}
-    assert told <= {"a quote in this line is not closed"}
+    reasons = {record.reason for record in found if isinstance(record, Skipped)}
+    assert reasons <= {"a quote in this line is not closed"}
     Csv(path=str(path)).copy(tmp_path / "copy", lambda document: True)
     with open_bytes(tmp_path / "copy" / path.name) as copy:
         assert copy.read() == content  # nothing was removed
