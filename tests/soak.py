@@ -1,6 +1,6 @@
 """Match generated crawls with 8 workers for half an hour: memory, open files and processes must stay flat.
 
-`python tests/soak.py --minutes 30` writes `results/soak/soak.csv` and `soak.svg` and fails where something grows.
+`python tests/soak.py --minutes 30` writes `results/soak/soak.csv` and fails where something grows.
 """
 
 from __future__ import annotations
@@ -97,27 +97,8 @@ def soak(minutes: float) -> list[tuple[float, ...]]:
     return rows
 
 
-def draw(rows: list[tuple[float, ...]], path: Path) -> None:
-    """Draw memory, open files and processes over time."""
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 6), layout="constrained")
-    minutes = [row[0] / 60 for row in rows]
-    for axes, place, label in zip(
-        figure.subplots(3, 1, sharex=True), (2, 3, 4), ("memory (MB)", "open files", "processes"), strict=True
-    ):
-        axes.plot(minutes, [row[place] for row in rows], linewidth=1)
-        axes.set_ylabel(label)
-        axes.set_ylim(bottom=0)
-    axes.set_xlabel("minutes")
-    figure.savefig(path, metadata={"Date": None})
-
-
 def main() -> None:
-    """Soak, write, judge."""
+    """Match crawls, write the samples, and compare the second quarter with the last."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--folder", type=Path, default=Path("results/soak"))
@@ -126,7 +107,6 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     with (given.folder / "soak.csv").open("w", newline="", encoding="utf-8") as out:
         csv.writer(out, lineterminator="\n").writerows([COLUMNS, *rows])
-    draw(rows, given.folder / "soak.svg")
     quarter = len(rows) // 4
     lines = [f"{rows[-1][1]} crawls of {PAGES} pages in {rows[-1][0] / 60:.1f} minutes by {WORKERS} workers"]
     grows = False
