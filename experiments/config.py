@@ -301,6 +301,11 @@ def overrides() -> list[str]:
     return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else []
 
 
+def moved() -> bool:
+    """Return whether the user chose the folder of the running job, which may then replace other results."""
+    return any(word.startswith(("hydra.run.", "hydra.sweep.")) for word in HydraConfig.get().overrides.hydra)
+
+
 def files(config: DictConfig, chosen: Settings) -> dict[str, str]:
     """Return the files that record the configuration of the running job, by name."""
     hydra, band = HydraConfig.get(), chosen.idf_filter

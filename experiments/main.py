@@ -11,8 +11,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from experiments.config import files, overrides, sentence, settings
-from experiments.run_folders import score
+from experiments.config import files, moved, overrides, sentence, settings
+from experiments.run_folders import next_command, require_same, score
 from spotsigs import terminal
 from spotsigs.runs.settings import Settings
 from spotsigs.terminal import expand_home
@@ -45,12 +45,16 @@ def _run(chosen: Settings, config: DictConfig) -> float | None:
     from spotsigs.output_files import read_json
     from spotsigs.runs.runner import COMPLETE, run
 
-    folder = Path(HydraConfig.get().runtime.output_dir)
-    print(run(chosen, folder, about=files(config, chosen)))
+    folder, about = Path(HydraConfig.get().runtime.output_dir), files(config, chosen)
+    if not moved():
+        require_same(folder, about["config.yaml"])
+    print(run(chosen, folder, about=about))
     if chosen.query is not None:
         return None
     paper = published_row(chosen.names, chosen.matcher.threshold, bands_of(chosen), overrides())
     print(f"\n{printed_row(read_json(folder / COMPLETE), chosen, paper)}")
+    if HydraConfig.get().mode is RunMode.RUN:
+        print(next_command(folder, overrides()))
     return score(folder)
 
 

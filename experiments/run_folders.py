@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from spotsigs.errors import require
 from spotsigs.output_files import read_json
 from spotsigs.runs.runner import COMPLETE
 
 UNCHANGED_BY = ("page", "copy", "debug", "overwrite")
 """Keys that change nothing of the results of a run."""
+
+COMPARED = ("matcher", "signature", "tau")
+"""Keys that the command after a run sweeps."""
 
 LONGEST = 120
 """Characters of a folder's name that stay readable; the rest is a checksum."""
@@ -65,6 +70,33 @@ def _word(override: str) -> str:
 
 def _checksum(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:6]
+
+
+def require_same(folder: Path, config: str) -> None:
+    """Refuse to replace a finished run of other defaults: the name of a folder has the overrides alone."""
+    if not (folder / COMPLETE).is_file():
+        return
+    before, now = parameters(folder), flat(config)
+    changed = [
+        f"{key} was {value}, is {now[key]}"
+        for key, value in before.items()
+        if now.get(key, value) != value and key not in UNCHANGED_BY
+    ]
+    require(
+        not changed,
+        f"{folder} contains a run with other defaults ({'; '.join(changed)}): move it away, or choose another "
+        "folder for this run with hydra.run.dir=",
+    )
+
+
+def next_command(folder: Path, words: Sequence[str]) -> str:
+    """Return a command to try after a finished run of some overrides."""
+    typed = [shlex.quote(word) for word in words if word.partition("=")[0] not in UNCHANGED_BY]
+    if score(folder) is None:
+        return f"next, to inspect the clusters: {' '.join(['python run.py', *typed, 'page=true'])}"
+    others = [word for word in typed if word.partition("=")[0] not in COMPARED]
+    swept = "-m matcher=spotsigs,lsh,imatch signature=spotsigs,shingles3 tau=0.3,0.44,0.6"
+    return f"next, to compare methods and thresholds: {' '.join(['python run.py', swept, *others])}"
 
 
 def score(folder: Path) -> float | None:

@@ -1,9 +1,9 @@
-"""Settings of deduplication for training data: lost stories, left duplicates and leakage."""
+"""Settings of deduplication for training data: lost stories, left duplicates, leakage and perplexity."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,29 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, composed
+from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
-from experiments.work.cross_validation import kept_by, multiplicities, origin, resampled_decisions, story_numbers
+from experiments.work.cross_validation import (
+    HalvedCollection,
+    kept_by,
+    multiplicities,
+    origin,
+    resampled_decisions,
+    story_numbers,
+)
+from experiments.work.curves import STEP, thresholds
 from experiments.work.extracted_collections import Stored
-from experiments.work.study import SEVERAL, Line, Work
-from spotsigs.clustering.clusters import cluster
+from experiments.work.ngram_model import frequent_words, perplexity
+from experiments.work.result_cache import Task
+from experiments.work.study import SEVERAL, Line, Work, lines_of
+from spotsigs.clustering.clusters import ClusterMethod, cluster
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.evaluation.metrics import ends
 from spotsigs.records import Corpus, Matcher
+from spotsigs.signatures.extract import read_texts
 from spotsigs.signatures.idf import IdfFilter
+from spotsigs.text.tokens import tokenize
 
 TEST = 0.2
 """Fraction of the kept pages in the test set."""
@@ -31,7 +44,14 @@ NOTES = (
     "10 those that text-dedup computes for .7. 5-gram Jaccard: the exact value of what min-hashes estimate. SimHash: "
     "64 bits of 3-grams. Substrings: a page is removed if at least half of its runs of 50 tokens occur in earlier "
     "kept pages. Leakage: expected fraction of test pages whose story has a page in the training set, if a random "
-    "fifth of the kept pages is the test set."
+    "fifth of the kept pages is the test set. Perplexity: of a Kneser-Ney trigram model of the kept pages of one half "
+    "of the stories and sites, on a page of each story of the other half, mean of both directions; text by "
+    "trafilatura, vocabulary before deduplication."
+)
+DOTS_CAPTION = "Stories lost over duplicates left, each method at its usual setting"
+LINES_CAPTION = (
+    "Stories lost over duplicates left, one line for each method over its thresholds, with clusters of leaders and "
+    "with connected components; the star is the default of the command spotsigs"
 )
 
 COLUMNS = [
@@ -48,6 +68,7 @@ COLUMNS = [
     Column(name="bcubed_f1", title="B-cubed F1", form=".3f"),
     Column(name="largest", title="Largest group", form=",.0f"),
     Column(name="leakage", title="Leakage", form=".1%"),
+    Column(name="perplexity", title="Perplexity", form=",.0f"),
 ]
 
 
@@ -75,37 +96,55 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Practice(Experiment):
-    """Decisions of usual settings.
+    """Decisions of usual settings, and their effect on a training set.
 
     Attributes
     ----------
-    collections : dict of str to str
-        Overrides of ``data`` by name of the collection; those that cannot be fetched are left out.
+    collections : dict of str to dict
+        Attributes of `HalvedCollection` by name; those that cannot be fetched are left out.
     texts : dict of str to str
         Overrides of ``text`` by label.
     settings : dict of str to dict
         Attributes of `Setting` by label.
+    swept : dict of str to str
+        Methods of the figure over thresholds, as on the command line.
+    default : str
+        One of the settings, the default of the command ``spotsigs``: a star in that figure.
+    drawn : list of str
+        Collections of the figures.
+    step : float
+        Distance between thresholds.
     """
 
-    collections: dict[str, str] = field(default_factory=dict)
+    collections: dict[str, dict[str, Any]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    swept: dict[str, str] = field(default_factory=dict)
+    default: str = ""
+    drawn: list[str] = field(default_factory=list)
+    step: float = STEP
+
+    def __post_init__(self) -> None:
+        require(not self.settings or self.default in self.settings, f"default must name a setting: {self.default!r}")
 
     def __call__(self, settings: Settings) -> str:
-        """Write the table; return it as text."""
+        """Write the table and the figures; return them as text."""
         work = Work.begin(self.results, settings, SEVERAL)
         rows: list[dict[str, Any]] = []
+        lines: list[Point] = []
         left_out = []
-        for name, words in self.collections.items():
+        for name, chosen in self.collections.items():
+            judged = HalvedCollection(**chosen)
             try:
-                collection = composed(*words.split(), *origin(words)).collection
-                rows += self._rows(work, name, collection)
+                collection = composed(*judged.data.split(), *origin(judged.data)).collection
+                rows += self._rows(work, name, collection, judged)
+                lines += self._lines_over_thresholds(work, name, collection) if name in self.drawn else []
             except InputError as error:
                 left_out.append(f"{name} is left out: {error}")
         require(bool(rows), "; ".join(left_out))
         work.facts([fact for row in rows for fact in _facts(row)])
         table = Table(caption="Usual settings on whole collections", columns=COLUMNS, rows=rows, notes=(NOTES,))
-        return "\n\n".join([work.table(table, "settings"), *left_out])
+        return "\n\n".join([work.table(table, "settings"), *self._figures(work, rows, lines), *left_out])
 
     def _lines(self, settings: Settings) -> Iterator[tuple[str, str, Setting, Line]]:
         """Yield text, label, setting and method of each row."""
@@ -116,7 +155,7 @@ class Practice(Experiment):
                     line = Line.composed(f"{label}, {text}", f"{setting.words} {words}", settings)
                     yield text, label, setting, line
 
-    def _rows(self, work: Work, name: str, collection: Any) -> list[dict[str, Any]]:
+    def _rows(self, work: Work, name: str, collection: Any, judged: HalvedCollection) -> list[dict[str, Any]]:
         chosen = list(self._lines(work.settings))
         stored = work.read_lines([line for *_, line in chosen], collection)
         tasks = [
@@ -124,19 +163,61 @@ class Practice(Experiment):
             for _, _, setting, line in chosen
         ]
         found = work.cells.run(tasks, f"practice: {name}")
+        removed = {line.label: cell.pop("removed") for (*_, line), cell in zip(chosen, found, strict=True)}
+        arguments = {"judged": judged, "text": composed("text=trafilatura").text, "removed": removed | {"": []}}
+        [models] = work.cells.run([Task(function=perplexities, arguments=arguments)], f"practice: {name}, models")
         rows = [
-            {"collection": name, "text": text, "method": label} | cell
-            for (text, label, *_), cell in zip(chosen, found, strict=True)
+            {"collection": name, "text": text, "method": label, "perplexity": models[line.label]} | cell
+            for (text, label, _, line), cell in zip(chosen, found, strict=True)
         ]
         pages = next(iter(stored.values()))
-        everything = np.ones(len(pages.signatures()), bool)
-        return [{"collection": name, "text": "", "method": "none"} | _decided(pages, everything), *rows]
+        everything = _decided(pages, np.ones(len(pages.signatures()), bool))
+        return [{"collection": name, "text": "", "method": "none", "perplexity": models[""]} | everything, *rows]
+
+    def _lines_over_thresholds(self, work: Work, name: str, collection: Any) -> list[Point]:
+        lines = lines_of(self.swept, work.settings)
+        stored = work.read_lines(lines, collection)
+        taus = thresholds(self.step)
+        tasks = [line.task(decisions_over_tau, stored[line.label], taus=taus) for line in lines]
+        found = work.cells.run(tasks, f"practice: {name}, thresholds")
+        return [
+            Point(panel=name, series=f"{line.label}, {clusters}", x=left, y=lost)
+            for line, cell in zip(lines, found, strict=True)
+            for clusters, values in cell.items()
+            for lost, left in values
+        ]
+
+    def _figures(self, work: Work, rows: Sequence[Mapping[str, Any]], lines: Sequence[Point]) -> list[str]:
+        """Draw lost over left: a dot for each setting, and a line for each method over its thresholds."""
+        rows = [row for row in rows if row["text"] and row["collection"] in self.drawn]
+        dots = [
+            Point(panel=f"{row['collection']}, {row['text']}", series=row["method"], x=row["left"], y=row["lost"])
+            for row in rows
+        ]
+        if not dots:
+            return []
+        panel = Panel(name="", x_label="duplicates left", y_label="stories lost")
+        panels = [replace(panel, name=name) for name in dict.fromkeys(point.panel for point in dots)]
+        stars = [row for row in rows if row["method"] == self.default]
+        starred = [
+            replace(
+                panel,
+                name=row["collection"],
+                y_range=(0, 1),
+                marks=[Mark(label=self.default, x=row["left"], y=row["lost"])],
+            )
+            for row in stars
+        ]
+        return [
+            work.figure(draw_lines, "lost_left", DOTS_CAPTION, panels, dots),
+            work.figure(draw_lines, "thresholds", LINES_CAPTION, starred, lines),
+        ]
 
 
 def decisions(
     *, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: bool, clusters: str, contained: float | None
 ) -> dict[str, Any]:
-    """Decide which documents of a collection with truth are kept; return the columns of the table.
+    """Decide which documents of a collection with truth are kept; return the columns of the table and ``removed``, ids.
 
     The parameters are those of `experiments.work.curves.quality_curve` and `Setting`.
     """
@@ -147,11 +228,23 @@ def decisions(
         kept, bcubed = kept_by(found), b_cubed(found, truth)[2]
     else:
         kept, bcubed, largest = not_contained(corpus, contained), None, None
-    return {
-        "bcubed_f1": bcubed,
-        "largest": largest,
-        **_decided(stored, kept),
-    }
+    removed = [name for name, stays in zip(corpus.vectors.doc_ids, kept, strict=True) if not stays]
+    return {"removed": removed, "bcubed_f1": bcubed, "largest": largest, **_decided(stored, kept)}
+
+
+def decisions_over_tau(
+    *, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: bool, taus: Sequence[float]
+) -> dict[str, list[tuple[float, float]]]:
+    """Return lost stories and left duplicates at each threshold by clustering, from one join at the lowest."""
+    truth = stored.truth()
+    pairs = matcher.at(min(taus)).with_threads(1)(stored.corpus(idf_filter, sets=sets))
+    found: dict[str, list[tuple[float, float]]] = {method.value: [] for method in ClusterMethod}
+    for tau in taus:
+        reported = pairs.at(tau)
+        for method, values in found.items():
+            decisions = decided(kept_by(cluster(reported, clusters=method)), truth)
+            values.append((decisions.lost, decisions.left))
+    return found
 
 
 def _decided(stored: Stored, kept: NDArray[np.bool_]) -> dict[str, Any]:
@@ -188,6 +281,26 @@ def not_contained(corpus: Corpus, fraction: float) -> NDArray[np.bool_]:
     return kept
 
 
+def perplexities(*, judged: HalvedCollection, text: Any, removed: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    """Return the perplexity of what each method keeps of one half on the stories of the other, mean of both directions.
+
+    The mapping `removed` has the ids of the documents that each method removes.
+    """
+    found: dict[str, list[float]] = {label: [] for label in removed}
+    halves = []
+    for half in judged.halves():
+        read = (record for shard in half.shards() for record in read_texts(shard, text))
+        halves.append([(*record, tokenize(record[1]).words) for record in read if isinstance(record, tuple)])
+    for train, test in (halves, halves[::-1]):
+        vocabulary = frequent_words([words for *_, words in train])
+        first = {document.cluster or document.id: words for document, _, words in reversed(test)}
+        for label, ids in removed.items():
+            gone = set(ids)
+            kept = [words for document, _, words in train if document.id not in gone]
+            found[label].append(perplexity(kept, list(first.values()), vocabulary))
+    return {label: float(np.mean(values)) for label, values in found.items()}
+
+
 def _facts(row: Mapping[str, Any]) -> list[Fact]:
     label = f"{row['collection']}: {row['method']}" + (f", {row['text']}" if row["text"] else "")
-    return [Fact(name=f"{label}: {name}", value=row[name]) for name in ("lost", "left", "leakage")]
+    return [Fact(name=f"{label}: {name}", value=row[name]) for name in ("lost", "left", "leakage", "perplexity")]

@@ -37,6 +37,7 @@ def test_a_run_prints_the_row_in_the_papers_columns_and_what_to_do_next(finished
     assert lines[0].endswith(f"{metrics['kept']} kept -> {folder}/kept.csv")
     assert 0 < metrics["removed"] == metrics["documents"] - metrics["kept"]
     assert "of the pairs of duplicates, 84.6 % are reported" in result.stdout
+    assert "next, to compare methods and thresholds: python run.py -m " in result.stdout
 
 
 def test_a_run_writes_its_folder(finished):

@@ -16,7 +16,8 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.sweeper import Sweeper
 from in_process import front_door
 
-from experiments.run_folders import variant
+from experiments.run_folders import require_same, variant
+from spotsigs.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 
@@ -120,3 +121,16 @@ class TestTruth:
         )
         assert done.returncode == 0, done.stderr
         assert "Prec." in next(line for line in done.stdout.splitlines() if "IDF" in line)
+
+
+def test_a_changed_default_does_not_replace_a_previous_run(tmp_path):
+    previous = tmp_path / "tau=0.44"
+    (previous / ".hydra").mkdir(parents=True)
+    (previous / ".hydra" / "config.yaml").write_text("tau: 0.44\nidf_max: 0.85\nmatcher: {tau: '${tau}'}\n")
+    same = "tau: 0.44\nidf_max: 0.85\npage: true\nmatcher: {tau: '${tau}'}\nnew_key: 1\n"
+    other = same.replace("0.85", "1.0")
+    require_same(previous, other)  # it has no finished run
+    (previous / "metrics.json").write_text("{}")
+    require_same(previous, same)
+    with pytest.raises(InputError, match=r"idf_max was 0.85, is 1.0\): move it away, or choose .* hydra.run.dir="):
+        require_same(previous, other)
