@@ -22,7 +22,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from benchmarks import extraction
-from benchmarks.join_tools import ALL_TAUS, JOIN, OURS, PACKAGES, PEER_TAUS, SKETCH_TAUS, TOOLS
+from benchmarks.join_tools import ALL_TAUS, JOIN, PACKAGES, PEER_TAUS, SKETCH_TAUS, TOOLS
 from data.collections.wt10g_like import DOCUMENTS, LONG, Wt10gLike
 from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
@@ -144,7 +144,7 @@ def _run(cell: Cell) -> dict[str, Any]:
 
 def _key(cell: Cell) -> str:
     """Return a hash of all that a cell's result depends on: its parameters, code, libraries and machine."""
-    files = ("quiet_timing.py", "join_tools.py") + (() if cell.tool in OURS else ("allpairs.cpp", "requirements.txt"))
+    files = ("quiet_timing.py", "join_tools.py", "allpairs.cpp", "requirements.txt")
     own = [hashlib.sha256(Path(__file__).with_name(name).read_bytes()).hexdigest() for name in files]
     parts = [asdict(cell), repr(COLLECTIONS[cell.collection]), code_checksum(), own, machine()]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]

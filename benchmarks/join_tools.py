@@ -181,7 +181,6 @@ TOOLS = {
 """Tools by name, ours first."""
 
 JOIN = "spotsigs_tight"
-OURS = (JOIN, "lsh_native", "spotsigs")
 PACKAGES = ("datasketch", "rensa", "SetSimilaritySearch", "sparse_dot_topn")
 
 
