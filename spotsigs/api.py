@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod, cluster
-from spotsigs.clustering.dates import UNKNOWN, microseconds
-from spotsigs.clustering.decisions import Keep, decide, priority
+from spotsigs.clustering.decisions import UNKNOWN, Keep, decide, microseconds, priority
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError, as_choice, counted, did_you_mean, either, require, shown
 from spotsigs.exact_duplicates import Sameness

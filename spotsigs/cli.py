@@ -347,14 +347,12 @@ def _inspect(args: argparse.Namespace) -> None:
 
 
 def _threshold(args: argparse.Namespace) -> None:
-    from spotsigs.evaluation.threshold import FLOOR
-    from spotsigs.reports.threshold_page import Thresholds
     from spotsigs.runs.thresholds import threshold_report
 
     settings = settings_of(args)
     require(settings.memory is None, "a threshold is proposed in memory; leave out --memory")
     settings = replace(settings, tau=defaults.TAU if settings.auto else settings.tau)
-    print(threshold_report(settings, _folder(args.out, "spotsigs-threshold"), Thresholds(lowest=FLOOR)))
+    print(threshold_report(settings, _folder(args.out, "spotsigs-threshold")))
 
 
 DO: dict[str, Callable[[argparse.Namespace], None]] = {

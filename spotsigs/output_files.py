@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from spotsigs.clustering.tables import harmless
+from spotsigs.clustering import tables
 from spotsigs.errors import InputError, reason
 from spotsigs.spelling import option
 from spotsigs.storage import atomic
@@ -91,18 +89,9 @@ def read_json(path: Path) -> Any:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write rows under a header."""
-    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        quoted = ([harmless(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
-        _write_rows(file, chain([header], quoted))
-
-
-def _write_rows(file: IO[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write rows of CSV; quote rows with carriage returns, which the csv module before Python 3.13 does not."""
-    plain, quoting = (csv.writer(file, lineterminator="\n", quoting=how) for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
-    for row in rows:
-        breaks = any(isinstance(cell, str) and "\r" in cell for cell in row)
-        (quoting if breaks else plain).writerow(row)
+    """Write rows under a header, see `spotsigs.clustering.tables.write_csv`."""
+    with writing(path):
+        tables.write_csv(path, header, rows)
 
 
 def _plain(value: Any) -> Any:

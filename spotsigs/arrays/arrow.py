@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import lru_cache
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -35,21 +34,3 @@ def text(values: Iterable[str]) -> Any:
     ends = np.cumsum([0, *map(len, encoded)])
     array = pa.LargeStringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
     return array.cast(pa.string())
-
-
-def in_words(values: NDArray[Any], form: Callable[[Any], str]) -> Any:
-    """Return values as an Arrow array of strings; each distinct one is formatted once."""
-    distinct, indices = np.unique(values, return_inverse=True)
-    return text(map(form, distinct.tolist())).take(numbers(indices))
-
-
-def concat_strings(*parts: Any) -> Any:
-    """Return the strings of several arrays, each row's one after the other; a str is part of every row."""
-    import pyarrow.compute as pc
-
-    return pc.binary_join_element_wise(*(_scalar(part) if isinstance(part, str) else part for part in (*parts, "")))
-
-
-@lru_cache
-def _scalar(value: str) -> Any:
-    return text([value])[0]

@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import INT32_MAX, numbers
-from spotsigs.arrays.row_blocks import flagged, own, scattered
+from spotsigs.arrays.row_blocks import flagged, gathered, own, scattered
 from spotsigs.errors import as_choice, as_count, require, shown
 from spotsigs.records import Clusters, FloatArray, IntArray, PairChunks
 
@@ -77,18 +77,18 @@ def cluster(
     if removed is not None:
         removed = numbers("removed", removed, "b")
         require(len(removed) == n, f"removed has {len(removed)} entries for {n} documents; give one each")
-    order = _order(n, priority, removed)
+    rank = _rank(n, priority, removed)
     if method is ClusterMethod.leaders:
-        leaders, similarity = _by_leader(pairs, n, order, removed)
+        leaders, similarity = _by_leader(pairs, n, rank, removed)
     else:
-        leaders = _by_component(pairs, n, order)
+        leaders = _by_component(pairs, n, rank)
         similarity = _similarity_to(leaders, pairs)
     representatives, labels = _numbered(leaders)
     return Clusters(labels, representatives, similarity)
 
 
-def _order(n: int, priority: IntArray | None, removed: NDArray[np.bool_] | None) -> NDArray[np.int32] | None:
-    """Return the rows in order of priority, removed ones last; None for the order of rows."""
+def _rank(n: int, priority: IntArray | None, removed: NDArray[np.bool_] | None) -> NDArray[np.int32] | None:
+    """Return the position of each row in order of priority, removed ones last; None for the order of rows."""
     order = None
     if priority is not None:
         priority = numbers("priority", priority, "iuf")
@@ -97,7 +97,7 @@ def _order(n: int, priority: IntArray | None, removed: NDArray[np.bool_] | None)
     if removed is not None:
         order = np.arange(n, dtype=np.int32) if order is None else order
         order = order[np.argsort(removed[order], kind="stable")]
-    return order
+    return None if order is None else scattered(np.arange(n, dtype=np.int32), order)
 
 
 def _chunks(pairs: PairChunks, n: int) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
@@ -107,16 +107,15 @@ def _chunks(pairs: PairChunks, n: int) -> Iterator[tuple[IntArray, IntArray, Flo
 
 
 def _by_leader(
-    pairs: PairChunks, n: int, order: NDArray[np.int32] | None, removed: NDArray[np.bool_] | None
+    pairs: PairChunks, n: int, rank: NDArray[np.int32] | None, removed: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.int32], FloatArray]:
     """Return the leader of each row, and the similarity to it."""
     covered = np.zeros(n, np.bool_) if removed is None else removed.copy()
-    rows = np.arange(n, dtype=np.int32)
-    rank = rows if order is None else scattered(rows, order)
-    for first, second in _by_rank(pairs, n, None if order is None else rank):
+    for first, second in _by_rank(pairs, n, rank):
         _cover(first, second, covered)
-    leaders = rows.copy()
+    leaders = np.arange(n, dtype=np.int32)
     similarity = np.where(covered, np.nan, 1.0)
+    rank = leaders.copy() if rank is None else rank
     for i, j, values in pairs.chunks():
         _join_leader(i, j, values, covered, rank, leaders, similarity)
     similarity[own(leaders)] = 1
@@ -155,6 +154,7 @@ def _by_rank(pairs: PairChunks, n: int, rank: NDArray[np.int32] | None) -> Itera
 @njit(cache=True, nogil=True)
 def _cover(first, second, covered):  # type: ignore[no-untyped-def]
     """Mark the partners of every document that is not covered when its turn comes; pairs are in order of rank."""
+    # All pairs of earlier rows were read before those of first[p], so it is a leader unless one of them covered it.
     for p in range(len(first)):
         if not covered[first[p]]:
             covered[second[p]] = True
@@ -174,15 +174,15 @@ def _join_leader(i, j, values, covered, rank, leaders, similarity):  # type: ign
                     similarity[row] = new
 
 
-def _by_component(pairs: PairChunks, n: int, order: NDArray[np.int32] | None) -> NDArray[np.int32]:
-    """Return the row of best priority in each row's component: union-find with 4 bytes a row."""
+def _by_component(pairs: PairChunks, n: int, rank: NDArray[np.int32] | None) -> NDArray[np.int32]:
+    """Return the row of best priority in each row's component: union-find over ranks, with 4 bytes a row."""
     forest = np.arange(n, dtype=np.int32)
     for i, j, _ in _chunks(pairs, n):
-        _unite(forest, i, j)
+        _unite(forest, i if rank is None else rank[i], j if rank is None else rank[j])
     _flatten(forest)
-    if order is not None:
-        _represent(forest, order)
-    return forest
+    if rank is None:
+        return forest
+    return gathered(scattered(np.arange(n, dtype=np.int32), rank), gathered(forest, rank))
 
 
 @njit(cache=True, nogil=True)
@@ -198,25 +198,14 @@ def _root(forest, row):  # type: ignore[no-untyped-def]
 def _unite(forest, i, j):  # type: ignore[no-untyped-def]
     for p in range(len(i)):
         a, b = _root(forest, i[p]), _root(forest, j[p])
-        forest[max(a, b)] = min(a, b)
+        forest[max(a, b)] = min(a, b)  # a parent is never greater than its child
 
 
 @njit(cache=True, nogil=True)
 def _flatten(forest):  # type: ignore[no-untyped-def]
-    """Point every row to its root, the first row of its tree."""
+    """Point every row to its root, the least of its tree."""
     for row in range(len(forest)):
-        forest[row] = forest[forest[row]]  # a parent precedes its children
-
-
-@njit(cache=True, nogil=True)
-def _represent(roots, order):  # type: ignore[no-untyped-def]
-    """Replace each row's root by the first row of its tree in the given order."""
-    best = np.full(len(roots), -1, np.int32)
-    for row in order:
-        if best[roots[row]] < 0:
-            best[roots[row]] = row
-    for row in range(len(roots)):
-        roots[row] = best[roots[row]]
+        forest[row] = forest[forest[row]]  # the parent, which is not greater, points to its root already
 
 
 @njit(cache=True, nogil=True)

@@ -5,23 +5,30 @@ With clusters of leaders, a page is removed only if a kept page reaches tau with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.arrays.arrow import concat_strings, in_words, numbers
 from spotsigs.arrays.row_blocks import gathered, own
-from spotsigs.clustering.dates import UNKNOWN, microseconds
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import CONTENT, TEXT, Copies
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
 from spotsigs.spelling import option
 from spotsigs.storage.store import names
+
+UNKNOWN = int(np.iinfo(np.int64).min)
+"""Value for a date that is missing or cannot be read."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PARTS = re.compile(r"(\d{4})(?:-?(\d\d))?")
+_TIMESTAMP = re.compile(r"(\d{8})(\d{6})(?:\d{3})?")
 
 
 class Keep(Enum):
@@ -43,7 +50,7 @@ def priority(
     """Return the priority of each document for `spotsigs.clustering.clusters.cluster`.
 
     Smaller values come first. The result is None for ``first`` and ``none``, the order of the collection; ``longest``
-    needs the lengths of the n documents, ``newest`` their dates, see `spotsigs.clustering.dates`. A document without a
+    needs the lengths of the n documents, ``newest`` their dates, see `microseconds`. A document without a
     date counts as the oldest.
 
     Raises
@@ -65,6 +72,45 @@ def priority(
         times[~known] = times[known].min() - 1
         return -times
     return None
+
+
+def microseconds(date: str | None) -> int:
+    """Return a date in microseconds since 1970, or `UNKNOWN`.
+
+    Parameters
+    ----------
+    date : str or None
+        ISO 8601 with or without time and zone, the 14 digits of an archive, a year, a year and month, or the form of
+        HTTP headers and mail. A time without a zone is in UTC.
+
+    Examples
+    --------
+    >>> microseconds("Thu, 01 Jan 1970 00:00:01 GMT") == microseconds("1970-01-01T01:00:01+01:00") == 1_000_000
+    True
+    """
+    moment = _moment((date or "").strip())
+    if moment is None:
+        return UNKNOWN
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def _moment(date: str) -> datetime | None:
+    if found := _TIMESTAMP.fullmatch(date):
+        date = f"{found[1]}T{found[2]}"
+    elif found := _PARTS.fullmatch(date):
+        date = f"{found[1]}-{found[2] or '01'}-01"
+    for form in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            return form(date)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            continue
+    return None
+
+
+def unreadable_dates(names: Iterable[str], dates: Iterable[str | None]) -> Iterator[tuple[str, str]]:
+    """Iterate over name and date of each document whose date cannot be read; documents without a date are left out."""
+    return ((name, date) for name, date in zip(names, dates, strict=False) if date and microseconds(date) == UNKNOWN)
 
 
 @dataclass(frozen=True)
@@ -103,33 +149,28 @@ class Decisions:
         leaders = self.clusters.representatives[self.clusters.labels[rows]]
         return np.where((leaders == rows) | (self.keep is Keep.none), np.int32(-1), leaders)
 
-    def reasons(self, rows: IntArray, doc_ids: Sequence[str]) -> Any:
-        """Return one sentence for each removed row that states why it is removed, as an Arrow array of strings."""
-        import pyarrow.compute as pc
-
+    def reasons(self, rows: IntArray, doc_ids: Sequence[str]) -> Iterator[str]:
+        """Yield one sentence for each removed row that states why it is removed."""
         instead, partner = self.instead(rows), self.partner[rows]
-        kept, other = names(doc_ids, np.where(instead < 0, 0, instead)), names(doc_ids, partner)
-        percent = in_words(self.similarity[rows], lambda value: "" if np.isnan(value) else f" (similarity {value:.3f})")
-        kinds = self.copies.kinds(rows, partner)
-        pair = _by_kind(
-            kinds,
-            concat_strings("identical content: copy of ", other),
-            concat_strings("identical text: copy of ", other),
-            concat_strings("near-duplicate of ", other, percent),
-        )
-        through = _by_kind(kinds, concat_strings(" (identical content)"), concat_strings(" (identical text)"), percent)
-        return pc.case_when(
-            pc.make_struct(numbers(instead < 0), numbers(instead == partner)),
-            concat_strings(pair, ", and no document that has one is kept"),
-            concat_strings(pair, ", which is kept"),
-            concat_strings("in one cluster with ", kept, ", which is kept, through ", other, through),
-        )
-
-
-def _by_kind(kinds: NDArray[np.int8], content: Any, text: Any, near: Any) -> Any:
-    import pyarrow.compute as pc
-
-    return pc.case_when(pc.make_struct(numbers(kinds == CONTENT), numbers(kinds == TEXT)), content, text, near)
+        for kept, other, is_kept, has_kept, similarity, kind in zip(
+            names(doc_ids, np.maximum(instead, 0)).to_pylist(),
+            names(doc_ids, partner).to_pylist(),
+            (instead == partner).tolist(),
+            (instead >= 0).tolist(),
+            self.similarity[rows].tolist(),
+            self.copies.kinds(rows, partner).tolist(),
+            strict=True,
+        ):
+            identical = {CONTENT: "identical content", TEXT: "identical text"}.get(kind)
+            known = identical or (None if np.isnan(similarity) else f"similarity {similarity:.3f}")
+            evidence = f" ({known})" if known else ""
+            pair = f"{identical}: copy of {other}" if identical else f"near-duplicate of {other}{evidence}"
+            if not has_kept:
+                yield f"{pair}, and no document that has one is kept"
+            elif is_kept:
+                yield f"{pair}, which is kept"
+            else:
+                yield f"in one cluster with {kept}, which is kept, through {other}{evidence}"
 
 
 Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]

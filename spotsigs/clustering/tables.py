@@ -1,8 +1,10 @@
-"""Tables of a run: all of them, and those in CSV."""
+"""Tables of a run: pairs and clusters as Parquet; clusters, kept and removed documents as CSV."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.arrow import concat_strings, in_words, numbers, text
+from spotsigs.arrays.arrow import numbers
 from spotsigs.arrays.row_blocks import flagged
 from spotsigs.clustering.clusters import Cohesion
 from spotsigs.clustering.decisions import Decisions
-from spotsigs.clustering.parquet_tables import write_clusters, write_pairs
-from spotsigs.records import Clusters, IntArray, PairChunks
+from spotsigs.records import Clusters, Overlap, PairChunks
 from spotsigs.storage.atomic import replacing
 from spotsigs.storage.store import names
 
@@ -24,14 +25,13 @@ REMOVED = ("doc", "kept_instead", "partner", "similarity", "reason")
 LISTED = ("cluster", "representative", "size", "pairs", "min_similarity", "mean_similarity", "apart", "chain")
 """Columns of ``kept.csv``, ``removed.csv`` and ``clusters.csv``."""
 
-Columns = Sequence[Any]
-"""Arrow arrays of strings: some rows of all columns."""
+ROW_GROUP = 1 << 16
+"""Rows of a row group, which is written at once: the bytes of a file do not depend on the chunks in memory."""
 
 _FORMULA = ("=", "+", "@", "＝", "＋", "－", "＠", "-")
-_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))  # that of regular expressions is ASCII in Arrow
-_ARROW_FORMULA = f"^([{_SPACE}]*[{''.join(_FORMULA)}]|[\t\r\n])"
+_SPECIAL = re.compile('[",\r\n]')
 
-_ROWS = 1 << 14  # that are written at a time: far fewer than fit into the 2 GB of one array of strings
+Columns = tuple[NDArray[Any], ...]
 
 
 def write_tables(
@@ -45,23 +45,110 @@ def write_tables(
 ) -> None:
     """Write ``pairs.parquet``, ``clusters.parquet``, ``clusters.csv``, ``kept.csv`` and ``removed.csv``.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of the files.
-    doc_ids : sequence of str
-        Ids of the documents, by row.
-    pairs : Pairs, or spotsigs.outofcore.prefix_partition_join.PairFiles
-        Near-duplicate pairs.
-    decisions, cohesion
-        Results of `decide` and `spotsigs.clustering.clusters.cohesion` for these pairs.
-    new_from : int
-        First row that ``kept.csv`` and ``removed.csv`` list: that of the first document added to a store.
+    ``kept.csv`` and ``removed.csv`` list the rows from ``new_from`` on: the documents that are added to a store.
     """
     write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap)
     write_clusters(folder / "clusters.parquet", doc_ids, decisions.clusters, cohesion)
     write_cluster_list(folder / "clusters.csv", doc_ids, decisions.clusters, cohesion)
     write_lists(decisions, doc_ids, folder, new_from=new_from)
+
+
+def write_pairs(
+    path: str | Path, doc_ids: Sequence[str], chunks: Iterable[Columns], overlap: Overlap | None = None
+) -> None:
+    """Write the columns ``doc_a, doc_b, similarity``, and the quotient's terms: ``shared, union``, null if unknown.
+
+    The chunks are those of `spotsigs.records.PairChunks`.
+    """
+    import pyarrow as pa
+
+    kinds = {"doc_a": pa.string(), "doc_b": pa.string(), "similarity": pa.float64()}
+    schema = pa.schema(kinds | {"shared": pa.int64(), "union": pa.int64()})
+    with _row_groups(path, schema) as append:
+        for i, j, similarity in _regrouped(chunks, ROW_GROUP):
+            named, indices = np.unique(np.concatenate([i, j]), return_inverse=True)
+            ids = names(doc_ids, named)
+            a, b = (ids.take(numbers(part)) for part in np.split(indices, 2))
+            terms = [pa.nulls(len(i), pa.int64())] * 2
+            if overlap is not None:
+                terms = [numbers(part) for part in overlap(i, j, similarity)]
+            append([a, b, numbers(similarity), *terms])
+
+
+def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
+    """Write a row for each document: its cluster, the representative, and the cohesion of the cluster.
+
+    The columns are ``doc, cluster, representative, similarity_to_representative`` of the document, and ``size,
+    min_similarity, mean_similarity, chain`` of its cluster, see `spotsigs.clustering.clusters.Cohesion`.
+    """
+    import pyarrow as pa
+
+    kinds = {"doc": pa.string(), "cluster": pa.int32(), "representative": pa.string()}
+    kinds |= {"similarity_to_representative": pa.float64(), "size": pa.int64()}
+    kinds |= {"min_similarity": pa.float64(), "mean_similarity": pa.float64(), "chain": pa.bool_()}
+    with _row_groups(path, pa.schema(kinds)) as append:
+        for start in range(0, len(clusters), ROW_GROUP):
+            labels = clusters.labels[start : start + ROW_GROUP]
+            of_cluster = cohesion.of(labels)
+            append(
+                [
+                    names(doc_ids, np.arange(start, start + len(labels))),
+                    numbers(labels),
+                    names(doc_ids, clusters.representatives[labels]),
+                    numbers(clusters.similarity_to_representative[start : start + ROW_GROUP]),
+                    numbers(clusters.sizes[labels].astype(np.int64)),
+                    numbers(of_cluster.minimum),
+                    numbers(of_cluster.mean),
+                    numbers(of_cluster.chain),
+                ]
+            )
+
+
+@contextmanager
+def _row_groups(path: str | Path, schema: Any) -> Iterator[Any]:
+    """Yield a function that appends a row group to a new file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with replacing(Path(path)) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as out:
+        yield lambda columns: out.write_table(pa.table(columns, schema=schema))
+
+
+def _regrouped(chunks: Iterable[Columns], size: int) -> Iterator[Columns]:
+    """Cut columns in chunks of any length into chunks of equal length; the last one may be shorter."""
+    rest: Columns | None = None
+    for chunk in chunks:
+        rest = chunk if rest is None else tuple(np.concatenate(column) for column in zip(rest, chunk, strict=True))
+        while len(rest[0]) >= size:
+            yield tuple(column[:size] for column in rest)
+            rest = tuple(column[size:] for column in rest)
+    if rest is not None and len(rest[0]):
+        yield rest
+
+
+def write_cluster_list(path: Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
+    """Write a row for each cluster of several documents, the largest first."""
+    write_csv(path, LISTED, _listed(doc_ids, clusters, cohesion))
+
+
+def _listed(doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> Iterator[Sequence[Any]]:
+    sizes = clusters.sizes[cohesion.labels]
+    larger = np.flatnonzero(sizes > 2)
+    larger = larger[np.argsort(-sizes[larger], kind="stable")]
+    # most clusters have two documents and are in order already
+    for rows in chain(np.split(larger, range(ROW_GROUP, len(larger), ROW_GROUP)), flagged(sizes == 2)):
+        labels = cohesion.labels[rows]
+        yield from zip(
+            labels.tolist(),
+            names(doc_ids, clusters.representatives[labels]).to_pylist(),
+            sizes[rows].tolist(),
+            cohesion.pairs[rows].tolist(),
+            map(_known, cohesion.minimum[rows].tolist()),
+            map(_known, cohesion.mean[rows].tolist()),
+            cohesion.apart[rows].tolist(),
+            ("true" if chain else "false" for chain in cohesion.chain[rows].tolist()),
+            strict=True,
+        )
 
 
 def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path, *, new_from: int = 0) -> None:
@@ -71,89 +158,47 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
     near-duplicates. ``removed.csv`` has, for each removed document, the kept one that replaces it, the partner of the
     pair that removes it, their similarity, and the reason. The arguments are those of `write_tables`.
     """
-    folder = Path(folder)
-    kept = ([names(doc_ids, rows), _compared(decisions, rows)] for rows in flagged(decisions.kept, new_from))
-    write_table(folder / "kept.csv", KEPT, kept)
-    removed = (_removed(decisions, doc_ids, rows) for rows in flagged(~decisions.kept, new_from))
-    write_table(folder / "removed.csv", REMOVED, removed)
+    write_csv(Path(folder) / "kept.csv", KEPT, _kept(decisions, doc_ids, new_from))
+    write_csv(Path(folder) / "removed.csv", REMOVED, _removed(decisions, doc_ids, new_from))
 
 
-def _compared(decisions: Decisions, rows: IntArray) -> Any:
-    return in_words(decisions.compared[rows], lambda compared: "yes" if compared else "no")
+def _kept(decisions: Decisions, doc_ids: Sequence[str], new_from: int) -> Iterator[Sequence[Any]]:
+    for rows in flagged(decisions.kept, new_from):
+        compared = ("yes" if compared else "no" for compared in decisions.compared[rows].tolist())
+        yield from zip(names(doc_ids, rows).to_pylist(), compared, strict=True)
 
 
-def _removed(decisions: Decisions, doc_ids: Sequence[str], rows: IntArray) -> list[Any]:
-    import pyarrow.compute as pc
-
-    instead = decisions.instead(rows)
-    return [
-        names(doc_ids, rows),
-        pc.if_else(numbers(instead < 0), text([""])[0], names(doc_ids, np.maximum(instead, 0))),
-        names(doc_ids, decisions.partner[rows]),
-        in_words(decisions.similarity[rows], _number),
-        decisions.reasons(rows, doc_ids),
-    ]
-
-
-def write_cluster_list(path: Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
-    """Write a row for each cluster of several documents, the largest first."""
-    rows = (_listed(doc_ids, clusters, cohesion, some) for some in _largest_first(clusters, cohesion))
-    write_table(path, LISTED, rows)
+def _removed(decisions: Decisions, doc_ids: Sequence[str], new_from: int) -> Iterator[Sequence[Any]]:
+    for rows in flagged(~decisions.kept, new_from):
+        instead = decisions.instead(rows)
+        kept = names(doc_ids, np.maximum(instead, 0)).to_pylist()
+        yield from zip(
+            names(doc_ids, rows).to_pylist(),
+            (name if row >= 0 else "" for name, row in zip(kept, instead.tolist(), strict=True)),
+            names(doc_ids, decisions.partner[rows]).to_pylist(),
+            map(_known, decisions.similarity[rows].tolist()),
+            decisions.reasons(rows, doc_ids),
+            strict=True,
+        )
 
 
-def _largest_first(clusters: Clusters, cohesion: Cohesion) -> Iterator[NDArray[np.int64]]:
-    """Yield the indices of the clusters in `cohesion`, the largest first, in batches."""
-    sizes = clusters.sizes[cohesion.labels]
-    larger = np.flatnonzero(sizes > 2)
-    larger = larger[np.argsort(-sizes[larger], kind="stable")]
-    batches = (larger[start : start + _ROWS] for start in range(0, len(larger), _ROWS))
-    return chain(batches, flagged(sizes == 2))  # most clusters have two documents and are in order already
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value
 
 
-def _listed(doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion, rows: IntArray) -> list[Any]:
-    """Return the columns of ``clusters.csv`` for some clusters of `cohesion`."""
-    labels = cohesion.labels[rows]
-    return [
-        in_words(labels, str),
-        names(doc_ids, clusters.representatives[labels]),
-        in_words(clusters.sizes[labels], str),
-        in_words(cohesion.pairs[rows], str),
-        in_words(cohesion.minimum[rows], _number),
-        in_words(cohesion.mean[rows], _number),
-        in_words(cohesion.apart[rows], str),
-        in_words(cohesion.chain[rows], lambda chain: str(chain).lower()),
-    ]
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows under a header: None as an empty cell, formulas quoted, see `harmless`."""
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        for row in chain([header], rows):
+            line = ",".join(map(_cell, row))
+            file.write(line + "\n" if line else '""\n')
 
 
-def _number(value: float) -> str:
-    return "" if np.isnan(value) else repr(value)
-
-
-def write_table(path: Path, header: Sequence[str], batches: Iterable[Columns]) -> None:
-    """Write batches of rows of Arrow strings as CSV, with formulas quoted, see `harmless`."""
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        file.write(f"{','.join(header)}\n".encode())
-        for columns in batches:
-            cells = [_quoted(_harmless(column), alone=len(columns) == 1) for column in columns]
-            rows = concat_strings(*list(chain.from_iterable((cell, ",") for cell in cells))[:-1], "\n")
-            file.write(rows.buffers()[2])  # the lines of the batch
-
-
-def _quoted(cells: Any, *, alone: bool) -> Any:
-    """Quote cells with special characters, and an empty cell that is a whole line."""
-    import pyarrow.compute as pc
-
-    special = pc.match_substring_regex(cells, '[",\r\n]' + "|^$" * alone)
-    if not pc.any(special).as_py():
-        return cells
-    return pc.if_else(special, concat_strings('"', pc.replace_substring(cells, '"', '""'), '"'), cells)
-
-
-def _harmless(cells: Any) -> Any:
-    import pyarrow.compute as pc
-
-    formula = pc.match_substring_regex(cells, _ARROW_FORMULA)
-    return pc.if_else(formula, concat_strings("'", cells), cells) if pc.any(formula).as_py() else cells
+def _cell(value: Any) -> str:
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    cell = harmless(value)
+    return '"' + cell.replace('"', '""') + '"' if _SPECIAL.search(cell) else cell
 
 
 def harmless(cell: str) -> str:

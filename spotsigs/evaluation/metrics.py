@@ -45,7 +45,7 @@ class Quality:
     true_pairs, reported_pairs, positive_pairs : int
         Reported and true; reported; all true ones.
     intervals : dict of str to (float, float)
-        95 % intervals of the micro and macro averages by resampling truth clusters.
+        95 % intervals of the micro averages by resampling truth clusters.
     """
 
     precision: float
@@ -108,14 +108,13 @@ def evaluate(
     values: dict[str, Any] = dict(zip(MEASURES, map(float, micro_averages(*counted)), strict=True))
     values |= zip(MACRO, map(float, macro_averages(*counted)), strict=True)
     values |= _of_documents(pairs, truth, clusters, kept)
-    several = resamples and len(counted[0]) > 1
     true, false, missed = (float(tally.sum()) for tally in counted)
     return Quality(
         **values,
         true_pairs=round(true),
         reported_pairs=round(true + false),
         positive_pairs=round(true + missed),
-        intervals=_intervals(counted, resamples) if several else {},
+        intervals=_intervals(counted, resamples) if resamples else {},
     )
 
 
@@ -147,12 +146,8 @@ def _checked(chunks: Any) -> Chunks:
 def tallies(pairs: Pairs | Chunks, truth: Truth) -> Tallies:
     """Count true, false and missed pairs by truth cluster, the input of every average and every resample.
 
-    The arguments are those of `evaluate`. The sums over the clusters are those of the collection.
-
-    Returns
-    -------
-    true, false, missed : ndarray of float64, shape (n_clusters + 1,)
-        Half a false pair belongs to each cluster it touches; the last entry is that of documents without a cluster.
+    The arrays are float64 of shape (n_clusters + 1,). Half a false pair belongs to each cluster it touches; the last
+    entry is that of documents without a cluster.
     """
     chunks = pairs.chunks() if isinstance(pairs, Pairs) else pairs
     count = max(len(truth.names), int(truth.labels.max(initial=-1)) + 1)
@@ -209,20 +204,6 @@ def resampled_micro(tallies: Tallies, drawn: FloatArray) -> FloatArray:
     return _averages(*(drawn @ tally.T for tally in tallies))
 
 
-def resampled_macro(tallies: Tallies, drawn: FloatArray) -> FloatArray:
-    """Return precision, recall, F1 averaged over the clusters of each bootstrap sample.
-
-    Parameters and result are those of `resampled_micro`.
-    """
-    true, false, missed = tallies
-    per_cluster = _averages(true, 2 * false, missed)
-    defined = ~np.isnan(per_cluster) & (true + missed > 0)
-    sums = np.where(defined, per_cluster, 0) @ drawn.T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        averages: FloatArray = np.moveaxis(sums / (defined @ drawn.T), -1, 1)
-    return averages
-
-
 def ends(resampled: FloatArray, level: float = 0.95) -> FloatArray:
     """Return the percentile interval over the resamples (first axis) that define a value, shape (2, ...)."""
     tail = (1 - level) / 2
@@ -233,37 +214,23 @@ def ends(resampled: FloatArray, level: float = 0.95) -> FloatArray:
 
 
 def _intervals(counted: Tallies, resamples: int) -> dict[str, Interval]:
-    """Return the intervals of the averages that every resample defines."""
-    kinds, counts = np.unique(np.stack(counted), axis=1, return_counts=True)
+    """Return the intervals of the micro averages that every resample defines."""
+    table, counts = np.unique(np.stack(counted), axis=1, return_counts=True)
     rng, batch = np.random.default_rng(0), max(1, _HELD // len(counts))
-    statistics = {"": resampled_micro, "macro_": resampled_macro}
-    found: dict[str, list[FloatArray]] = {prefix: [] for prefix in statistics}
-    for first in range(0, resamples, batch):
-        samples = drawn(counts, min(batch, resamples - first), rng)
-        for prefix, statistic in statistics.items():
-            found[prefix].append(statistic((kinds[0], kinds[1], kinds[2]), samples))
-    averages = {prefix: np.concatenate(parts, axis=1) for prefix, parts in found.items()}
-    return {
-        f"{prefix}{name}": (float(low), float(high))
-        for prefix, values in averages.items()
-        for name, value in zip(MEASURES, values, strict=True)
-        if not np.isnan(value).any()
-        for low, high in [ends(value)]
-    }
+    samples = (drawn(counts, min(batch, resamples - first), rng) for first in range(0, resamples, batch))
+    averages = np.concatenate([resampled_micro((table[0], table[1], table[2]), some) for some in samples], axis=1)
+    intervals = {}
+    for name, values in zip(MEASURES, averages, strict=True):
+        if not np.isnan(values).any():
+            low, high = ends(values)
+            intervals[name] = (float(low), float(high))
+    return intervals
 
 
 def relative_recall(pairs: Pairs, base: Pairs) -> float:
     """Return the fraction of the recall base's pairs that were reported, as in Table 2 of the paper.
 
-    Parameters
-    ----------
-    pairs, base : Pairs
-        Pairs that a method reported, and the pairs to be found, of the same documents.
-
-    Returns
-    -------
-    float
-        In [0, 1]; NaN for an empty base.
+    Both are pairs of the same documents. The result is NaN for an empty base.
     """
     for name, of in (("pairs", pairs), ("base", base)):
         require(isinstance(of, Pairs), f"{name} must be Pairs, got {shown(of)}")

@@ -38,8 +38,6 @@ DEFAULT = 0.25
 Plain signatures have no default: the similarity that templates add differs from site to site.
 """
 
-_STEPS = (0.5, 0.8, 0.9, 1.0, 1.1, 1.25, 2.0)
-
 
 @dataclass(frozen=True)
 class Suggestion:
@@ -58,10 +56,6 @@ class Suggestion:
         Similarities that bound the histogram's bins, equidistant on a logarithmic scale, ascending to 1.
     counts : ndarray of int64, shape (bins,)
         Pairs in each bin; a pair on an edge belongs to the bin above it, similarity 1 to the last.
-    around : ndarray of float64, shape (m,)
-        Thresholds around ``tau``, ascending; empty without one.
-    pairs : ndarray of int64, shape (m,)
-        Pairs that reach each of them.
     """
 
     tau: float | None
@@ -69,23 +63,10 @@ class Suggestion:
     separation: float
     edges: NDArray[np.float64]
     counts: NDArray[np.int64]
-    around: NDArray[np.float64]
-    pairs: NDArray[np.int64]
 
     def falling_back(self) -> Suggestion:
         """Return this histogram with the default of signatures without templates, and the reason for it."""
         return replace(self, tau=DEFAULT, reason=f"tau={DEFAULT:g} is the default without templates: {self.reason}")
-
-    def __str__(self) -> str:
-        """Return the reason, the histogram, and the number of pairs around the threshold, as lines of text."""
-        highest = max(int(self.counts.max(initial=0)), 1)
-        lines = [self.reason, ""]
-        for k in range(len(self.counts)):
-            bar = "#" * round(40 * np.log1p(self.counts[k]) / np.log1p(highest))
-            chosen = self.tau is not None and self.edges[k] <= self.tau < self.edges[k + 1]
-            lines.append(f"{self.edges[k]:6.3f} {self.counts[k]:>10,} {bar}{' <- tau' if chosen else ''}".rstrip())
-        lines += ["", *(f"tau {tau:.3f}: {n:,} pairs" for tau, n in zip(self.around, self.pairs, strict=True))]
-        return "\n".join(lines).rstrip() + "\n"
 
 
 def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggestion:
@@ -120,29 +101,20 @@ def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggesti
     edges = np.exp(np.linspace(np.log(floor), 0, BINS + 1))
     edges[0], edges[-1] = floor, 1.0
     counts = np.histogram(values, bins=edges)[0].astype(np.int64)
-    try:
-        tau, separation, reason = _valley(values, counts, edges)
-    except _NoValleyError as refused:
-        return Suggestion(None, str(refused), float("nan"), edges, counts, np.empty(0), np.empty(0, np.int64))
-    around = np.array([step * tau for step in _STEPS if step * tau <= 1])
-    pairs = np.array([np.count_nonzero(values >= limit) for limit in around], np.int64)
-    return Suggestion(tau, reason, separation, edges, counts, around, pairs)
-
-
-class _NoValleyError(Exception):
-    """No threshold is suggested; the argument is the reason."""
+    tau, separation, reason = _valley(values, counts, edges)
+    return Suggestion(tau, reason, separation, edges, counts)
 
 
 def _valley(
     values: NDArray[np.float64], counts: NDArray[np.int64], edges: NDArray[np.float64]
-) -> tuple[float, float, str]:
-    """Return the bottom of the valley, its separation, and a sentence about it."""
+) -> tuple[float | None, float, str]:
+    """Return the bottom of the valley, its separation, and a sentence about it; None and NaN if there is none."""
+    none, nan = None, float("nan")
     if len(values) < FEWEST:
-        raise _NoValleyError(
-            f"only {len(values)} pairs reach {edges[0]:g}, too few for a histogram ({FEWEST} are needed)"
-        )
+        few = f"only {len(values)} pairs reach {edges[0]:g}, too few for a histogram ({FEWEST} are needed)"
+        return none, nan, few
     if np.count_nonzero(counts) == 1:
-        raise _NoValleyError(f"all {len(values):,} similarities are in one bin, so there is no valley")
+        return none, nan, f"all {len(values):,} similarities are in one bin, so there is no valley"
     smooth = _smoothed(counts)
     first, last = _deepest(counts, smooth)
     low, valley = float(smooth[:first].max(initial=0)), float(smooth[first])
@@ -150,23 +122,17 @@ def _valley(
     high, below = float(smooth[peak]), int(counts[:first].sum())
     hill = high if below <= FEW_BELOW * len(values) else min(low, high)
     if valley > hill / 2 or np.sqrt(hill) - np.sqrt(valley) < NOISE:
-        raise _NoValleyError(
-            f"no valley: the lowest point of the histogram ({valley:.1f} pairs a bin) is not far enough below the "
-            f"lower of its hills ({hill:.1f})"
-        )
+        shallow = f"no valley: the lowest point of the histogram ({valley:.1f} pairs a bin) is not far enough below the"
+        return none, nan, f"{shallow} lower of its hills ({hill:.1f})"
     if edges[peak + 1] <= LOWEST_PEAK:
-        raise _NoValleyError(f"similarities above the valley peak at {edges[peak]:.2f}, that of a shared template")
-    tau = float(np.sqrt(edges[first] * edges[last + 1]))
+        return none, nan, f"similarities above the valley peak at {edges[peak]:.2f}, that of a shared template"
     separation = _separation(counts, first, last)
+    between = f"{separation:.0%} of the variance of log similarity is between the"
     if separation < LEAST_SEPARATION:
-        raise _NoValleyError(
-            f"only {separation:.0%} of the variance of log similarity is between the sides of the valley"
-        )
-    reason = (
-        f"tau={tau:.3f} is in the valley ({valley:.1f} pairs a bin) between hills of {low:.1f} and {high:.1f}; "
-        f"{separation:.0%} of the variance of log similarity is between the two sides"
-    )
-    return tau, separation, reason
+        return none, nan, f"only {between} sides of the valley"
+    tau = float(np.sqrt(edges[first] * edges[last + 1]))
+    hills = f"is in the valley ({valley:.1f} pairs a bin) between hills of {low:.1f} and {high:.1f}"
+    return tau, separation, f"tau={tau:.3f} {hills}; {between} two sides"
 
 
 def _deepest(counts: NDArray[np.int64], smooth: NDArray[np.float64]) -> tuple[int, int]:

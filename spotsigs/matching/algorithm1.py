@@ -119,14 +119,9 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
         return build_index(_dense(vectors), boundaries.astype(np.int64))
 
     def probe(self, index: Index, start: int, stop: int) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
-        """Probe the index with a range of ranks (lines 3 to 33 of Algorithm 1).
+        """Return pairs of rows (the first probes), similarities and counters for a range of ranks (lines 3 to 33).
 
-        Returns
-        -------
-        i, j : ndarray of int32, shape (m,)
-            Pairs of rows, ``i`` a probing one. A pair within one partition is found from both of its documents.
-        similarity : ndarray of float64, shape (m,)
-        counters : ndarray of int64, shape (len(COUNTERS),)
+        A pair within one partition is found from both of its documents. The counters are in the order of `COUNTERS`.
         """
         found: tuple[IntArray, IntArray, FloatArray, IntArray] = _probe_block(
             index, start, stop, self.tau, self.pruning, self.local_order
@@ -213,9 +208,9 @@ def _first_at_least(values, low, high, wanted):  # type: ignore[no-untyped-def]
 def _probe_block(index, start, stop, tau, pruning, local_order):  # type: ignore[no-untyped-def]
     """Probe a range of ranks: lines 3 to 33. Pairs within one partition are found from both documents."""
     out_i, out_j, out_s = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024, np.float64)
-    n_out = 0
+    n_out = np.int64(0)
     counters = np.zeros(len(COUNTERS), np.int64)
-    checked = np.full(len(index.rows), -1, np.int32)
+    checked = np.full(len(index.rows), -1, np.int32)  # the last probe that was compared with each document
     for probe in range(start, stop):
         row = index.rows[probe]
         first, size = index.indptr[row], index.indptr[row + 1] - index.indptr[row]
@@ -255,7 +250,7 @@ def _probe_partition(  # type: ignore[no-untyped-def]
     row, length = index.rows[probe], index.lengths[probe]
     first, last = index.indptr[row], index.indptr[row + 1]
     longest = index.starts[k]  # rank of the longest unchecked document of the partition
-    delta1 = 0
+    delta1 = 0  # occurrences of the probe in the lists read so far: no unchecked document shares any of them
     for s in order:
         counters[LISTS] += 1
         for p in range(heads[s], ends[s]):
@@ -264,6 +259,7 @@ def _probe_partition(  # type: ignore[no-untyped-def]
                 continue
             counters[CANDIDATES] += 1
             other_length = index.lengths[other]
+            # docs/bounds.md, "Algorithm 1 is exact": why each test keeps every pair that the shorter document finds
             if pruning and other_length > length and not (length - delta1) / other_length >= tau:  # line 16
                 counters[CONTINUES] += 1
                 continue

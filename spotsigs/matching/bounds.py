@@ -34,31 +34,25 @@ def bounds(tau: float, longest: int) -> Bounds:
     longest = max(longest, 1)
     lengths = np.arange(longest + 1, dtype=np.int64)
     least = least_overlap(tau, np.arange(2 * longest + 1, dtype=np.int64))
-    shortest = np.maximum(_first_true(lambda b: b / np.maximum(lengths, 1) >= tau, lengths * tau), 1)
+    shortest, common, probed = prefixes(tau, np.maximum(lengths, 1), longest)
+    probed[0] = 0  # an empty document probes for nothing
     # the longest partner is the last length whose shortest partner is not longer than this one
     longest_partner = np.searchsorted(shortest, lengths, side="right") - 1
-    # k = 1 yields too many chance candidates; k = 3 scans more postings than it saves verifications
-    common = np.maximum(np.minimum(2 + lengths // 96, least[lengths + shortest]), 1)
-    probed = lengths - least[lengths + shortest] + common
     return Bounds(*(table.astype(np.int32) for table in (least, shortest, longest_partner, common, probed)))
 
 
 def prefixes(
     tau: float, lengths: NDArray[np.int64], most_common: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the bounds of some lengths, at least 1, without tables over all shorter ones.
+    """Return three bounds of some lengths, at least 1, without tables over all shorter ones; all are int64.
 
-    Returns
-    -------
-    shortest : ndarray of int64
-        Shortest length of a partner.
-    common : ndarray of int64
-        Common prefix tokens that a pair needs whose shorter document has this length; does not decrease with length.
-    prefix : ndarray of int64
-        Length of the prefix that contains them, whether the document is the shorter or the longer one.
+    The shortest length of a partner; the common prefix tokens that a pair needs whose shorter document has this length,
+    which do not decrease with length; the length of the prefix that contains them, whether the document is the shorter
+    or the longer one.
     """
     shortest = np.maximum(_first_true(lambda b: b / lengths >= tau, lengths * tau), 1)
     least = least_overlap(tau, lengths + shortest)
+    # one common token yields too many chance candidates; three scan more postings than they save verifications
     common = np.maximum(np.minimum(np.minimum(2 + lengths // 96, least), most_common), 1)
     return shortest, common, lengths - least + common
 
@@ -77,23 +71,11 @@ def _first_true(test: Any, estimate: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def indexed_prefixes(bounds: Bounds, lowest: int, highest: int, own_side: bool) -> tuple[int, NDArray[np.int32]]:
-    """Return the lengths of the prefixes to index for probing documents of a band of lengths.
+    """Return the lengths of the prefixes to index for probing documents of ``lowest`` to ``highest`` tokens.
 
-    Parameters
-    ----------
-    bounds : Bounds
-        Tables of `bounds`.
-    lowest, highest : int
-        Smallest and largest length of the probing documents.
-    own_side : bool
-        Whether documents are probed only by documents of at least their own length, as in a self-join.
-
-    Returns
-    -------
-    shortest : int
-        Smallest length of a document that can be similar to one of the band.
-    taken : ndarray of int32
-        Prefix length for each document length from ``shortest`` to the largest that can be similar.
+    The first result is the smallest length of a document that can be similar to one of them, the second (int32) the
+    prefix length for each length from there to the largest that can. With ``own_side``, as in a self-join, documents
+    are probed only by documents of at least their own length.
     """
     shortest = int(bounds.shortest[lowest])
     lengths = np.arange(shortest, (highest if own_side else bounds.longest[highest]) + 1)

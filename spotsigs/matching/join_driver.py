@@ -1,7 +1,7 @@
 """Stages of the exact join: they allocate the arrays, split the work into tasks for threads, and call the kernels.
 
-In order: `inputs`, `read` (once for each collection), `search` (number, order and pack the documents; invert and probe,
-one band of lengths after the other), `expand` (from distinct documents to rows).
+In order: `read` (find exact duplicates), `search` (number, order and pack the documents; invert and probe, one band of
+lengths after the other), `expand` (from distinct documents to rows).
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from queue import SimpleQueue
 from types import TracebackType
@@ -18,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts, row_sums, take_rows
 from spotsigs.arrays.parallel import all_cores, renumbered
 from spotsigs.matching import join_kernels as kernels
 from spotsigs.matching.bounds import Bounds, bounds, indexed_prefixes
@@ -76,34 +79,35 @@ class Stages:
         return np.concatenate([[0], np.searchsorted(indptr, sizes), [len(indptr) - 1]])
 
 
-class Input(NamedTuple):
-    """Collection in the form of the kernels; ``limit`` is the largest length that is expanded into tokens."""
+class Side(NamedTuple):
+    """Collection in the form of the kernels, after the first pass over its rows.
+
+    ``collided`` rows differ from the first row of the same hash. Each counts as a distinct document, even if it equals
+    a later row.
+    """
 
     rows: Rows
     lengths: NDArray[np.int64]
-    n_signatures: int
-    limit: int
+    limit: int  # largest length that is expanded into tokens
+    seen: NDArray[np.uint64]  # counts of each signature by `kernels.scan_rows`
+    most: NDArray[np.int32]
+    copy_of: NDArray[np.int32]  # (n_rows,) first row of the same document, -1 for an empty row
+    collided: int
 
 
-def inputs(collections: Sequence[Vectors], sets: bool, stages: Stages, *, count: bool = True) -> list[Input]:
-    """Convert collections into the form of the kernels, with contiguous ids over all of them if ``count`` is true."""
+def read(collections: Sequence[Vectors], sets: bool, stages: Stages, *, count: bool = True) -> list[Side]:
+    """Find the exact duplicates of each collection; if ``count`` is true, number and count the signatures of all."""
     parts = [vectors.as_sets() if sets else vectors for vectors in collections]
     ids = [part.ids for part in parts]
     entries = sum(map(len, ids))
-    n_signatures = 1 + max(_greatest(part, stages) for part in ids) if count else 0
+    n_signatures = 1 + max(int(part.max(initial=-1)) for part in ids) if count else 0
     if n_signatures > 2**16 + 4 * entries:
         ids, n_signatures = renumbered(ids, n_signatures)
     limit = _limit([part.lengths for part in parts], max(LEAST_TOKENS, 8 * entries))
     return [
-        Input(Rows(part.indptr, dense, part.counts), part.lengths, n_signatures, limit)
-        for part, dense in zip(parts, ids, strict=True)
+        _scan(Rows(part.indptr, numbers, part.counts), part.lengths, limit, n_signatures, stages)
+        for part, numbers in zip(parts, ids, strict=True)
     ]
-
-
-def _greatest(ids: NDArray[np.int32], stages: Stages) -> int:
-    """Return the largest id, or -1 without ids."""
-    cuts = np.linspace(0, len(ids), stages.threads + 1).astype(np.int64)
-    return int(max(stages.each(lambda begin, end: ids[begin:end].max(initial=-1), cuts)))
 
 
 def _limit(lengths: Sequence[NDArray[np.int64]], budget: int) -> int:
@@ -116,58 +120,28 @@ def _limit(lengths: Sequence[NDArray[np.int64]], budget: int) -> int:
     return min(longest if within == len(ascending) else int(ascending[within]) - 1, LONGEST)
 
 
-class Side(NamedTuple):
-    """Collection after the first pass over its rows.
-
-    ``collided`` rows differ from the first row of the same hash. Each counts as a distinct document, even if it equals
-    a later row.
-    """
-
-    source: Input
-    seen: NDArray[np.uint64]  # counts of each signature by `kernels.scan_rows`
-    most: NDArray[np.int32]
-    copy_of: NDArray[np.int32]  # (n_rows,) first row of the same document, -1 for an empty row
-    collided: int
-
-
-def read(source: Input, stages: Stages) -> Side:
-    """Scan all rows once: find the exact duplicates and, if ids are contiguous, count the rows of each signature."""
-    n, counted = len(source.lengths), source.n_signatures
-    hashes = np.empty(n, np.uint64)
-    cuts = stages.cuts(source.rows.indptr)
-    seen = [np.zeros(counted, np.uint64) for _ in cuts[1:]]
-    most = [np.zeros(counted, np.int32) for _ in cuts[1:]]
+def _scan(rows: Rows, lengths: NDArray[np.int64], limit: int, n_signatures: int, stages: Stages) -> Side:
+    """Scan the rows once: find the exact duplicates, and count the rows of each signature."""
+    hashes, copy_of = np.empty(len(lengths), np.uint64), np.full(len(lengths), -1, np.int32)
+    cuts = stages.cuts(rows.indptr)
+    seen = [np.zeros(n_signatures, np.uint64) for _ in cuts[1:]]
+    most = [np.zeros(n_signatures, np.int32) for _ in cuts[1:]]
 
     def scan(begin: int, end: int, *counts: NDArray[Any]) -> None:
-        kernels.scan_rows(source.rows, source.lengths, source.limit, begin, end, hashes, *counts)
+        kernels.scan_rows(rows, lengths, limit, begin, end, hashes, *counts)
+
+    def confirm(begin: int, end: int) -> tuple[int, int]:
+        found: tuple[int, int] = kernels.confirm_copies(rows, begin, end, copy_of)
+        return found
 
     stages.each(scan, cuts, seen, most)
     stages.lap("scan")
-    copy_of, collided = _first_copies(source, hashes, stages)
-    stages.lap("copies")
-    return Side(source, sum(seen[1:], seen[0]), np.maximum.reduce(most), copy_of, collided)
-
-
-def _first_copies(source: Input, hashes: NDArray[np.uint64], stages: Stages) -> tuple[NDArray[np.int32], int]:
-    """Return the first equal row of each row (-1 for an empty one) and the number of hash collisions."""
-    n = len(hashes)
-    bits = max((n // 512).bit_length(), 1)
-    starts = np.zeros(2**bits + 2, np.int64)
-    bucketed, rows = np.empty(n, np.uint64), np.empty(n, np.int32)
-    kernels.bucket_hashes(hashes, source.lengths, np.uint64(64 - bits), starts, bucketed, rows)
-    copy_of = np.full(n, -1, np.int32)
-
-    def find(begin: int, end: int) -> None:
-        kernels.first_of_hash(bucketed, rows, starts, begin, end, copy_of)
-
-    def confirm(begin: int, end: int) -> tuple[int, int]:
-        found: tuple[int, int] = kernels.confirm_copies(source.rows, begin, end, copy_of)
-        return found
-
-    stages.each(find, stages.cuts(starts[:-1]))
-    confirmed = stages.each(confirm, stages.cuts(source.rows.indptr))
+    kernels.first_of_hash(hashes, lengths, copy_of)
+    confirmed = stages.each(confirm, cuts)
     stages.counters["copies"] += sum(copies for copies, _ in confirmed)
-    return copy_of, sum(collided for _, collided in confirmed)
+    collided = sum(collided for _, collided in confirmed)
+    stages.lap("copies")
+    return Side(rows, lengths, limit, sum(seen[1:], seen[0]), np.maximum.reduce(most), copy_of, collided)
 
 
 class Found(NamedTuple):
@@ -177,21 +151,22 @@ class Found(NamedTuple):
     b: NDArray[np.int32]
     similarity: FloatArray
 
-    @classmethod
-    def none(cls) -> Found:
-        """Return an empty result."""
-        return cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
+
+def found_pairs(size: int) -> Found:
+    """Return arrays for pairs."""
+    return Found(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size))
 
 
 def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
     """Find the similar pairs of distinct documents between ``a`` and ``b``, or within ``a`` if ``b is a``."""
     own_side = a is b
     sides = [a] if own_side else [a, b]
-    tables = bounds(tau, a.source.limit)
+    tables = bounds(tau, a.limit)
     numbered = [_number(side) for side in sides]
     stages.lap("order")
     order, classes, unshared = _order_tokens(sides)
-    swapped = _tokens(numbered[0]) < _tokens(numbered[-1])
+    first_tokens, last_tokens = (int(side.lengths.sum(dtype=np.int64)) for side in (numbered[0], numbered[-1]))
+    swapped = first_tokens < last_tokens
     x, y = (-1, 0) if swapped else (0, -1)  # invert the smaller collection; similarity is symmetric
     bands = _bands(numbered[x].first)
     prefix = _prefixes(tables, bands, own_side)
@@ -220,7 +195,7 @@ def _prefixes(tables: Bounds, bands: Sequence[tuple[int, int]], own_side: bool) 
 def _concatenate(parts: list[Found]) -> Found:
     """Concatenate the parts, which are removed from the list one by one to free their memory."""
     size = sum(len(part.a) for part in parts)
-    found = Found(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size))
+    found = found_pairs(size)
     while parts:
         part = parts.pop()
         begin = size - len(part.a)
@@ -240,22 +215,18 @@ class Numbered(NamedTuple):
 
 
 def _number(side: Side) -> Numbered:
-    """Number the distinct documents of a side by length."""
-    lengths, limit, copy_of = side.source.lengths, side.source.limit, side.copy_of
-    first = np.zeros(limit + 2, np.int64)
-    kernels.count_lengths(copy_of, lengths, first)
-    n = int(first[-1])
-    document_of, row_of, length_of = np.full(len(lengths), -1, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
-    kernels.number_documents(copy_of, lengths, first, document_of, row_of, length_of)
-    long = np.flatnonzero(lengths > limit)
-    long = long[copy_of[long] == long]
-    long = long[np.argsort(lengths[long], kind="stable")].astype(np.int32)
-    return Numbered(document_of, row_of, length_of, first, long)
-
-
-def _tokens(numbered: Numbered) -> int:
-    """Return the total number of tokens of the distinct documents."""
-    return int(numbered.lengths.sum(dtype=np.int64))
+    """Number the distinct documents of a side by length, then by row."""
+    n, limit = len(side.lengths), side.limit
+    rows = np.flatnonzero(side.copy_of == np.arange(n, dtype=np.int32)).astype(np.int32)
+    lengths = side.lengths[rows]
+    short, long = rows[lengths <= limit], rows[lengths > limit]
+    lengths = side.lengths[short].astype(np.min_scalar_type(limit))  # small types are sorted by radix
+    row_of = short[np.argsort(lengths, kind="stable")]
+    first = row_starts(np.bincount(lengths, minlength=limit + 1))
+    document_of = np.full(n, -1, np.int32)
+    document_of[row_of] = np.arange(len(row_of), dtype=np.int32)
+    long = long[np.argsort(side.lengths[long], kind="stable")]
+    return Numbered(document_of, row_of, side.lengths[row_of].astype(np.int32), first, long)
 
 
 def _order_tokens(sides: Sequence[Side]) -> tuple[TokenOrder, int, int]:
@@ -280,7 +251,7 @@ def _pack(
     starts = np.zeros(len(numbered.first), np.int64)
     np.cumsum(np.diff(numbered.first) * prefix[: len(starts) - 1], out=starts[1:])
     documents = Documents(
-        side.source.rows,
+        side.rows,
         numbered.row_of,
         numbered.lengths,
         numbered.first,
@@ -293,30 +264,25 @@ def _pack(
     def pack(begin: int, end: int) -> None:
         kernels.pack_documents(documents, numbered.document_of, begin, end, order, classes)
 
-    stages.each(pack, stages.cuts(side.source.rows.indptr, times=4))
+    stages.each(pack, stages.cuts(side.rows.indptr, times=4))
     return documents
 
 
+@dataclass
 class BandJoin:
     """Join of packed documents, one band of lengths after the other.
 
     Threads invert the prefixes of one band's partners while others still probe the index of the previous band.
     """
 
-    def __init__(
-        self,
-        probing: Documents,
-        indexed: Documents,
-        own_side: bool,
-        tables: Bounds,
-        order: TokenOrder,
-        unshared: int,
-        most: int,
-    ) -> None:
-        self.probing, self.indexed, self.own_side, self.tables = probing, indexed, own_side, tables
-        self.n_signatures, self.n_tokens, self.unshared = len(order.further) - 1, len(order.rank), unshared
-        self.most = most
-        self.scratches: SimpleQueue[Scratch] = SimpleQueue()
+    probing: Documents
+    indexed: Documents
+    own_side: bool
+    tables: Bounds
+    order: TokenOrder
+    unshared: int
+    most: int
+    scratches: SimpleQueue[Scratch] = field(default_factory=SimpleQueue)
 
     def run(self, bands: Sequence[tuple[int, int]], stages: Stages) -> list[Found]:
         """Return the similar pairs in parts; ``a`` are the first rows of probing documents."""
@@ -355,13 +321,12 @@ class BandJoin:
         began = time.perf_counter()
         shortest, taken = indexed_prefixes(self.tables, lowest, highest, self.own_side)
         documents = np.diff(self.indexed.first[shortest : shortest + len(taken) + 1])
-        offsets = np.uint32 if int(documents @ taken) + self.n_tokens < 2**32 else np.uint64
-        starts = np.zeros(self.n_tokens - self.unshared + 2, offsets)
+        lists = len(self.order.rank) - self.unshared
+        dtype = np.uint32 if int(documents @ taken) + lists < 2**32 else np.uint64
+        starts: NDArray[Any] = np.zeros(lists + 2, dtype)
         unshared = np.uint32(self.unshared)
-        size = kernels.count_postings(self.indexed, shortest, taken, unshared, starts)
-        offset = int(self.indexed.first[shortest])
-        postings = Postings(np.empty(len(starts) - 2, offsets), np.empty(size, np.uint32), unshared, offset)
-        kernels.fill_postings(self.indexed, shortest, taken, starts, postings)
+        entries = kernels.invert(self.indexed, shortest, taken, unshared, starts)
+        postings = Postings(starts, entries, unshared, int(self.indexed.first[shortest]))
         return postings, time.perf_counter() - began
 
     def _look_up(self, postings: Future[tuple[Postings, float]], begin: int, end: int) -> list[Found]:
@@ -369,9 +334,9 @@ class BandJoin:
         inverted, found, scratch = postings.result()[0], [], self.scratches.get()
         while begin < end:
             begin = kernels.probe(self.probing, self.indexed, self.own_side, inverted, self.tables, begin, end, scratch)
-            n = int(scratch.state[kernels.FOUND])
-            found.append(Found(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)))
-            kernels.name_pairs(scratch.found, self.probing, self.indexed, tuple(found[-1]))
+            d, y, overlap = scratch.found[:, : int(scratch.state[kernels.FOUND])]
+            total = self.probing.lengths[d].astype(np.int64) + self.indexed.lengths[y]
+            found.append(Found(self.probing.row_of[d], self.indexed.row_of[y], overlap / (total - overlap)))
         self.scratches.put(scratch)
         return found
 
@@ -381,7 +346,7 @@ class BandJoin:
         n = len(self.indexed.row_of)
         return Scratch(
             common=np.zeros(n, np.uint16 if longest_prefix <= SHORT_PREFIX else np.uint32),
-            marks=np.zeros(self.n_signatures, np.uint8 if self.most < 2**8 else np.int32),
+            marks=np.zeros(len(self.order.further) - 1, np.uint8 if self.most < 2**8 else np.int32),
             reach=np.empty(longest_prefix + 1, np.uint32),
             candidates=np.empty((2, n + kernels.BATCH), np.uint32),
             found=np.empty((3, n + kernels.BATCH + 2**16), np.uint32),
@@ -404,13 +369,12 @@ def _bands(first: NDArray[np.int64]) -> list[tuple[int, int]]:
 
 def _compare_long(a: Side, b: Side, of_a: Numbered, of_b: Numbered, tau: float) -> list[Found]:
     """Compare the documents that are not expanded into tokens, each with all others that pass the length filter."""
-    marks = np.zeros(a.source.n_signatures if len(of_a.long) or len(of_b.long) else 0, np.int32)
     all_b = np.concatenate([of_b.row_of, of_b.long])
     # within one side, a document is compared with those before it
     upto = len(of_b.row_of) + np.arange(len(of_a.long)) if a is b else np.full(len(of_a.long), len(all_b))
-    found = [_compare(a, b, row, all_b[:end], tau, marks) for row, end in zip(of_a.long, upto, strict=True)]
+    found = [_compare(a, b, row, all_b[:end], tau) for row, end in zip(of_a.long, upto, strict=True)]
     if a is not b:
-        found += [Found(y, x, s) for x, y, s in (_compare(b, a, row, of_a.row_of, tau, marks) for row in of_b.long)]
+        found += [Found(y, x, s) for x, y, s in (_compare(b, a, row, of_a.row_of, tau) for row in of_b.long)]
     return found
 
 
@@ -418,24 +382,26 @@ WIDER = 2.0**-50
 """Fraction that widens the length filter, since lengths above 2**53 round in float64."""
 
 
-def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float, marks: NDArray[np.int32]) -> Found:
+def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float) -> Found:
     """Compare one row of ``a`` with the rows ``others`` of ``b``, sorted by length, that pass the length filter."""
-    length, lengths = a.source.lengths[row], b.source.lengths[others]
+    length, lengths = a.lengths[row], b.lengths[others]
     with np.errstate(over="ignore"):  # at the smallest thresholds any length passes; the test itself follows
         begin, end = np.searchsorted(lengths, [length * tau * (1 - WIDER) - 1, length / tau * (1 + WIDER) + 1])
-    overlap = np.empty(end - begin, np.int64)
-    kernels.overlaps(a.source.rows, row, b.source.rows, others[begin:end], marks, overlap)
+    counts, own = np.zeros(len(a.seen), np.int32), slice(a.rows.indptr[row], a.rows.indptr[row + 1])
+    counts[a.rows.ids[own]] = a.rows.counts[own]
+    indptr, entries = take_rows(b.rows.indptr, others[begin:end])
+    overlap = row_sums(indptr, np.minimum(counts[b.rows.ids[entries]], b.rows.counts[entries]))
     similarity = overlap / (length + lengths[begin:end] - overlap)
     similar = similarity >= tau
     partners = others[begin:end][similar]
     return Found(np.full(len(partners), row, np.int32), partners, similarity[similar])
 
 
-def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
-    """Expand pairs of distinct documents to pairs of all rows, including exact duplicates.
+def expand(a: Side, b: Side, found: Found, stages: Stages) -> Found:
+    """Expand similar documents to pairs of all rows, including exact duplicates.
 
-    Return rows of ``a`` (int32), rows of ``b`` (int32) and similarity (float64), sorted by rows; within one side, the
-    first row is the lower one. Raise InputError if there are more than 2**31 pairs.
+    The pairs are sorted by rows; within one side, the first row is the lower one. Raise InputError if there are more
+    than 2**31 pairs.
     """
     links = _links(found, a is b, b.copy_of)
     del found
@@ -452,32 +418,28 @@ def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.i
 
 def _links(found: Found, own_side: bool, copy_of: NDArray[np.int32]) -> Links:
     """Return the similar rows of each row; within one side, later ones only for rows that have duplicates."""
-    start, copied = np.zeros(len(copy_of) + 2, np.int64), np.zeros(len(copy_of), np.bool_)
-    kernels.mark_copied(copy_of, copied)
-    kernels.count_links(found.a, found.b, own_side, copied, start)
-    links = Links(start, np.empty(start[-1], np.int32), np.empty(start[-1]))
-    kernels.fill_links(found.a, found.b, found.similarity, own_side, copied, links)
+    copied = np.zeros(len(copy_of), np.bool_)
+    copied[copy_of[(copy_of >= 0) & (copy_of != np.arange(len(copy_of), dtype=np.int32))]] = True
+    links = Links(np.zeros(len(copy_of) + 2, np.int64), *found_pairs(0)[1:])
+    kernels.link(found, own_side, copied, links, False)
+    np.cumsum(links.start, out=links.start)
+    links = Links(links.start, *found_pairs(int(links.start[-1]))[1:])
+    kernels.link(found, own_side, copied, links, True)
     return links
 
 
-def _first_pairs(
-    a: Side, b: Side, links: Links, stages: Stages
-) -> tuple[NDArray[np.int64], tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]]:
+def _first_pairs(a: Side, b: Side, links: Links, stages: Stages) -> tuple[NDArray[np.int64], Found]:
     """Return the start of each row's pairs, and the pairs with the partners of all first rows filled in."""
-    own_side, n = a is b, len(a.copy_of)
-    partners, passed, starts = np.zeros(n, np.int64), np.zeros(n, np.int32), np.empty(n + 1, np.int64)
-
-    def count(begin: int, end: int) -> None:
-        kernels.count_partners(links, b.copy_of, own_side, begin, end, partners, passed)
-
-    def fill(begin: int, end: int) -> None:
-        kernels.fill_partners(links, b.copy_of, own_side, begin, end, cursor, out)
-
+    n = len(a.copy_of)
     cuts = np.linspace(0, n, stages.threads + 1).astype(np.int64)
-    stages.each(count, cuts)
-    kernels.place_pairs(a.copy_of, partners, passed, starts)
+    partners, passed = np.zeros(n, np.int64), np.zeros(n, np.int32)
+
+    def visit(begin: int, end: int, fill: bool, cursor: NDArray[np.int64], out: Found) -> None:
+        kernels.list_partners(links, b.copy_of, a is b, begin, end, cursor, passed, out, fill)
+
+    stages.each(partial(visit, fill=False, cursor=partners, out=found_pairs(0)), cuts)
+    starts = row_starts(np.where(a.copy_of >= 0, partners[a.copy_of] - passed, 0))
     require_listable(int(starts[-1]))
-    cursor = starts[:-1].copy()
-    out = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32), np.empty(starts[-1])
-    stages.each(fill, cuts)
+    out = found_pairs(int(starts[-1]))
+    stages.each(partial(visit, fill=True, cursor=starts[:-1].copy(), out=out), cuts)
     return starts, out

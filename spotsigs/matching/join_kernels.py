@@ -1,10 +1,9 @@
 """Kernels of the exact join: functions of arrays that release the interpreter lock.
 
-They run in the order of this file: scan the rows (`scan_rows`), find exact duplicates (`bucket_hashes`,
-`first_of_hash`, `confirm_copies`), number the distinct documents by length (`count_lengths`, `number_documents`), order
-the tokens (`rank_tokens`), write the prefix of every document (`pack_documents`), invert the prefixes
-(`count_postings`, `fill_postings`), probe (`probe`, `name_pairs`), and expand the pairs to duplicates
-(`mark_copied`, `count_links`, `fill_links`, `count_partners`, `place_pairs`, `fill_partners`, `fill_pairs`).
+They run in the order of this file: scan the rows (`scan_rows`), find exact duplicates (`first_of_hash`,
+`confirm_copies`), order the tokens (`rank_tokens`), write the prefix of every document (`pack_documents`), invert the
+prefixes (`invert`), probe (`probe`), and expand the pairs to duplicates (`link`, `list_partners`, `fill_pairs`). The
+bounds are proved in docs/bounds.md, "Tight one-sided bounds".
 
 Indices into arrays are unsigned, so the compiler emits no code for negative ones. A *token* is one unit of weight:
 (signature, number of its occurrence).
@@ -74,7 +73,7 @@ class Documents(NamedTuple):
 class Postings(NamedTuple):
     """Postings lists of the prefixes of the documents from ``offset`` on."""
 
-    begin: NDArray[np.uint32]  # (n_tokens - unshared,) start of the list of each token of rank ``unshared`` or more
+    begin: NDArray[np.uint32]  # (lists + 2,) start of the list of each token of rank ``unshared`` or more
     documents: NDArray[np.uint32]  # document numbers minus offset, ascending; `END` terminates each list
     unshared: np.uint32  # number of leading ranks without a list
     offset: int
@@ -102,11 +101,11 @@ BATCH = 64
 def scan_rows(rows: Rows, lengths: Any, limit: Any, begin: Any, end: Any, hashes: Any, seen: Any, most: Any) -> None:
     """Hash rows ``begin:end``, and count the rows of each signature among those not longer than ``limit``.
 
-    The lower 32 bits of ``seen[s]`` count the rows that contain ``s``, the upper 32 bits those that contain it at least
-    twice. ``most[s]`` is the largest count of ``s`` in a row if it exceeds 2.
+    ``most[s]`` is the largest count of ``s`` in a row if it exceeds 2.
     """
+    # seen[s] = | 63 ... 32: rows that contain s at least twice | 31 ... 0: rows that contain s |
     for r in range(begin, end):
-        h = np.uint64(0)
+        h = np.uint64(0)  # a sum of mixed entries: it does not depend on their order, and the loop has no dependency
         for k in range(rows.indptr[r], rows.indptr[r + 1]):
             x = (np.uint64(np.uint32(rows.ids[k])) << HALF | np.uint64(np.uint32(rows.counts[k]))) * MIX_1
             x = (x ^ (x >> HALF)) * MIX_2
@@ -123,45 +122,25 @@ def scan_rows(rows: Rows, lengths: Any, limit: Any, begin: Any, end: Any, hashes
 
 
 @njit(cache=True, nogil=True)
-def bucket_hashes(hashes: Any, lengths: Any, shift: Any, starts: Any, bucketed: Any, rows: Any) -> None:
-    """Sort the (hash, row) of non-empty rows into buckets by leading bits; rows ascend in each bucket.
-
-    ``starts`` is zero on entry and has one entry more than the bucket boundaries that it contains on exit.
-    """
+def first_of_hash(hashes: Any, lengths: Any, copy_of: Any) -> None:
+    """Set ``copy_of`` to the first row of equal hash for each non-empty row."""
+    size = 64
+    while size < 2 * len(hashes):
+        size *= 2
+    # Open addressing with linear probing: a slot contains the first row of its hash, or -1. At most half of the slots
+    # are in use, so each probe ends at a free one.
+    table, mask = np.full(size, -1, np.int32), np.uint64(size - 1)
     for r in range(len(hashes)):
-        if lengths[r] > 0:
-            starts[(hashes[r] >> shift) + np.uint64(2)] += 1
-    for b in range(2, len(starts)):
-        starts[b] += starts[b - 1]
-    for r in range(len(hashes)):
-        if lengths[r] > 0:
-            b = (hashes[r] >> shift) + ONE
-            k = np.uint64(starts[b])
-            bucketed[k] = hashes[r]
-            rows[k] = r
-            starts[b] += 1
-
-
-@njit(cache=True, nogil=True)
-def first_of_hash(bucketed: Any, rows: Any, starts: Any, begin: Any, end: Any, copy_of: Any) -> None:
-    """Set ``copy_of`` to the first row of equal hash for the rows in buckets ``begin:end``."""
-    table = np.empty(64, np.int64)
-    for b in range(begin, end):
-        size = 64
-        while size < 2 * (starts[b + 1] - starts[b]):
-            size *= 2
-        if size > len(table):
-            table = np.empty(size, np.int64)
-        table[:size] = -1
-        mask = np.uint64(size - 1)
-        for k in range(starts[b], starts[b + 1]):
-            h = bucketed[k]
-            slot = h & mask
-            while table[slot] >= 0 and bucketed[table[slot]] != h:
-                slot = (slot + ONE) & mask
-            if table[slot] < 0:
-                table[slot] = k
-            copy_of[rows[k]] = rows[table[slot]]
+        if r + 16 < len(hashes):
+            prefetch(table, hashes[r + 16] & mask)
+        if lengths[r] == 0:
+            continue
+        slot = hashes[r] & mask
+        while table[slot] >= 0 and hashes[table[slot]] != hashes[r]:
+            slot = (slot + ONE) & mask
+        if table[slot] < 0:
+            table[slot] = r
+        copy_of[r] = table[slot]
 
 
 @njit(cache=True, nogil=True)
@@ -189,38 +168,13 @@ def confirm_copies(rows: Rows, begin: Any, end: Any, copy_of: Any) -> Any:
         a, b = np.uint64(rows.indptr[copy_of[r]]), np.uint64(rows.indptr[r])
         size = np.uint64(rows.indptr[r + 1]) - b
         differences = np.int32(size != np.uint64(rows.indptr[copy_of[r] + 1]) - a)
-        if differences == 0:
+        if differences == 0:  # without a branch in the loop, which the compiler vectorizes
             for k in range(size):
                 differences |= (rows.ids[a + k] ^ rows.ids[b + k]) | (rows.counts[a + k] ^ rows.counts[b + k])
         if differences != 0:
             copy_of[r] = r
             collided += 1
     return n - collided, collided
-
-
-@njit(cache=True, nogil=True)
-def count_lengths(copy_of: Any, lengths: Any, first: Any) -> None:
-    """Set ``first``, zero on entry, to the number of distinct documents shorter than each length."""
-    limit = len(first) - 2
-    for r in range(len(copy_of)):
-        if copy_of[r] == r and lengths[r] <= limit:
-            first[lengths[r] + 1] += 1
-    for length in range(1, limit + 2):
-        first[length] += first[length - 1]
-
-
-@njit(cache=True, nogil=True)
-def number_documents(copy_of: Any, lengths: Any, first: Any, document_of: Any, row_of: Any, length_of: Any) -> None:
-    """Number the distinct documents by length, then by row."""
-    limit = len(first) - 2
-    following = first.copy()
-    for r in range(len(copy_of)):
-        if copy_of[r] == r and lengths[r] <= limit:
-            d = following[lengths[r]]
-            following[lengths[r]] += 1
-            document_of[r] = d
-            row_of[d] = r
-            length_of[d] = lengths[r]
 
 
 @njit(cache=True, nogil=True)
@@ -347,42 +301,36 @@ def _list_tokens(rows: Rows, begin: Any, end: Any, order: TokenOrder, listed: An
 
 
 @njit(cache=True, nogil=True)
-def count_postings(documents: Documents, shortest: Any, taken: Any, unshared: Any, starts: Any) -> Any:
-    """Size the lists of the first ``taken[length - shortest]`` tokens of each document; return the number of postings.
+def invert(documents: Documents, shortest: Any, taken: Any, unshared: Any, starts: Any) -> Any:
+    """Return the postings lists of the first ``taken[length - shortest]`` tokens of each document, see `Postings`.
 
-    ``starts`` is zero on entry and has two entries more than there are lists; each list has an entry for `END`.
+    ``starts`` is zero on entry and has two entries more than there are lists; it contains their starts on exit.
     """
-    two = np.uint32(2)
+    one, two = np.uint32(1), np.uint32(2)
     for step in range(len(taken)):
         length = shortest + step
         for at in range(documents.starts[length], documents.starts[length + 1], documents.prefix[length]):
             for k in range(np.uint64(at), np.uint64(at + taken[step])):
                 if documents.tokens[k] >= unshared:
-                    starts[documents.tokens[k] - unshared + two] += np.uint32(1)
+                    starts[documents.tokens[k] - unshared + two] += one
     for t in range(2, len(starts)):
-        starts[t] += starts[t - 1] + np.uint32(1)
-    return np.int64(starts[len(starts) - 1])
-
-
-@njit(cache=True, nogil=True)
-def fill_postings(documents: Documents, shortest: Any, taken: Any, starts: Any, out: Postings) -> None:
-    """Write the lists that `count_postings` sized."""
-    one = np.uint32(1)
+        starts[t] += starts[t - 1] + one  # one more entry for END
+    postings = np.empty(np.int64(starts[len(starts) - 1]), np.uint32)
+    # starts[t + 1] is the position of the next posting of list t: the start of list t + 1 once all are written
     for step in range(len(taken)):
         length = shortest + step
-        d = documents.first[length] - out.offset
+        d = documents.first[length] - documents.first[shortest]
         for at in range(documents.starts[length], documents.starts[length + 1], documents.prefix[length]):
             for k in range(np.uint64(at), np.uint64(at + taken[step])):
-                if documents.tokens[k] >= out.unshared:
-                    t = documents.tokens[k] - out.unshared + one
-                    out.documents[starts[t]] = d
+                if documents.tokens[k] >= unshared:
+                    t = documents.tokens[k] - unshared + one
+                    postings[starts[t]] = d
                     starts[t] += one
             d += 1
-    start = np.uint32(0)
-    for t in range(len(out.begin)):
-        out.begin[t] = start
-        out.documents[starts[t + 1]] = END
-        start = starts[t + 1] + one
+    for t in range(1, len(starts) - 1):
+        postings[starts[t]] = END
+        starts[t] += one
+    return postings
 
 
 @njit(cache=True, nogil=True)
@@ -568,134 +516,66 @@ def _filter_by_sketch(probing: Documents, indexed: Documents, offset: Any, least
     return kept
 
 
-@njit(cache=True, nogil=True)
-def name_pairs(found: Any, probing: Documents, indexed: Documents, out: Any) -> None:
-    """Convert the pairs of documents in ``found`` into pairs of rows and their similarity.
-
-    ``out`` contains the arrays of the rows of both and of the similarity.
-    """
-    row_a, row_b, similarity = out
-    for m in range(len(similarity)):
-        d, y = np.uint64(found[0, m]), np.uint64(found[1, m])
-        total = np.int64(probing.lengths[d]) + indexed.lengths[y]
-        row_a[m], row_b[m] = probing.row_of[d], indexed.row_of[y]
-        similarity[m] = found[2, m] / (total - np.int64(found[2, m]))
-
-
-@njit(cache=True, nogil=True)
-def overlaps(rows: Rows, row: Any, others: Rows, compared: Any, marks: Any, out: Any) -> None:
-    """Write the overlap of a row with each ``compared`` row of ``others``; ``marks`` is zero before and after."""
-    for k in range(rows.indptr[row], rows.indptr[row + 1]):
-        marks[np.uint32(rows.ids[k])] = rows.counts[k]
-    for c in range(len(compared)):
-        overlap = np.int64(0)
-        for k in range(others.indptr[compared[c]], others.indptr[compared[c] + 1]):
-            overlap += min(marks[np.uint32(others.ids[k])], others.counts[k])
-        out[c] = overlap
-    for k in range(rows.indptr[row], rows.indptr[row + 1]):
-        marks[np.uint32(rows.ids[k])] = 0
-
-
 class Links(NamedTuple):
-    """Similar pairs as adjacency lists: the links of row ``r`` are at ``start[r]:start[r + 1]``."""
+    """Similar documents as adjacency lists: the links of row ``r`` are at ``start[r]:start[r + 1]``."""
 
-    start: NDArray[np.int64]  # (n_rows + 2,) the last entry is used by `fill_links` only
+    start: NDArray[np.int64]  # (n_rows + 2,) the last entry is used while the links are written
     row: NDArray[np.int32]  # partner of each link
     similarity: NDArray[np.float64]
 
 
 @njit(cache=True, nogil=True)
-def mark_copied(copy_of: Any, copied: Any) -> None:
-    """Set ``copied`` at the rows that have exact duplicates."""
-    for r in range(len(copy_of)):
-        if copy_of[r] >= 0 and copy_of[r] != r:
-            copied[copy_of[r]] = True
+def link(found: Any, own_side: Any, copied: Any, links: Links, fill: Any) -> None:
+    """Count the links of each row ``r`` in ``start[r + 2]``; if ``fill``, write them from ``start[r + 1]`` on.
 
-
-@njit(cache=True, nogil=True)
-def count_links(a: Any, b: Any, own_side: Any, copied: Any, start: Any) -> None:
-    """Set ``start[r + 1]``, zero on entry, to the first link of row ``r``.
-
-    Links are directed from ``b`` to ``a``. Within one side, they are directed from the later row of a pair to the
-    earlier one, and also back if the earlier row has duplicates, which may come after its partner.
+    Links are directed from the second row of a pair to the first. Within one side, they are directed from the later row
+    to the earlier one, and also back if the earlier row has duplicates, which may come after its partner.
     """
+    a, b, similarity = found
     for m in range(len(a)):
         early, late = (min(a[m], b[m]), max(a[m], b[m])) if own_side else (a[m], b[m])
-        start[late + 2] += 1
+        _link(late, early, similarity[m], links, fill)
         if own_side and copied[early]:
-            start[early + 2] += 1
-    for r in range(2, len(start)):
-        start[r] += start[r - 1]
+            _link(early, late, similarity[m], links, fill)
 
 
 @njit(cache=True, nogil=True)
-def fill_links(a: Any, b: Any, similarity: Any, own_side: Any, copied: Any, out: Links) -> None:
-    """Write the links that `count_links` counted."""
-    for m in range(len(a)):
-        early, late = (min(a[m], b[m]), max(a[m], b[m])) if own_side else (a[m], b[m])
-        _append(late, early, similarity[m], out)
-        if own_side and copied[early]:
-            _append(early, late, similarity[m], out)
+def _link(row: Any, partner: Any, similarity: Any, links: Links, fill: Any) -> None:
+    if fill:
+        k = links.start[row + 1]
+        links.row[k], links.similarity[k] = partner, similarity
+        links.start[row + 1] = k + 1
+    else:
+        links.start[row + 2] += 1
 
 
 @njit(cache=True, nogil=True)
-def _append(row: Any, partner: Any, similarity: Any, out: Links) -> None:
-    k = out.start[row + 1]
-    out.row[k] = partner
-    out.similarity[k] = similarity
-    out.start[row + 1] = k + 1
+def list_partners(
+    links: Links, copy_of: Any, own: Any, begin: Any, end: Any, cursor: Any, passed: Any, out: Any, fill: Any
+) -> None:
+    """Count into ``cursor[e]`` the rows similar to first row ``e`` of ``begin:end``; if ``fill``, write them.
 
-
-@njit(cache=True, nogil=True)
-def count_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: Any, partners: Any, passed: Any) -> None:
-    """Count into ``partners[e]`` the rows similar to first row ``e``, for those in ``begin:end``.
-
-    ``links`` are directed from first rows of one side, that of ``copy_of``, to first rows ``e`` of the other. Within
-    one side, only rows after ``e`` count, including its duplicates, and ``passed`` is set, for each duplicate, to the
-    number of its first row's partners that are not after it. Both arrays are zero on entry.
-    """
-    for r in range(begin if own_side else 0, len(copy_of)):
-        first = copy_of[r]
-        if first < 0:
-            continue
-        for k in range(links.start[first], links.start[first + 1]):
-            e = links.row[k]
-            if begin <= e < end and (e < r or not own_side):
-                partners[e] += 1
-        if own_side and begin <= first < end and first < r:
-            partners[first] += 1
-            passed[r] = partners[first]
-
-
-@njit(cache=True, nogil=True)
-def place_pairs(copy_of: Any, partners: Any, passed: Any, starts: Any) -> None:
-    """Set ``starts`` to the start of each row's pairs, from the counts of `count_partners`."""
-    starts[0] = 0
-    for r in range(len(copy_of)):
-        starts[r + 1] = starts[r] + (partners[copy_of[r]] - passed[r] if copy_of[r] >= 0 else 0)
-
-
-@njit(cache=True, nogil=True)
-def fill_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: Any, cursor: Any, out: Any) -> None:
-    """Write the partners of the first rows ``begin:end``, ascending, since rows are visited in order.
-
-    On entry, ``cursor`` is the start of each row's pairs; ``out`` are the arrays (i, j, similarity) of all pairs.
+    ``links`` are directed from first rows of one side, that of ``copy_of``, to first rows ``e`` of the other. Partners
+    ascend, since rows are visited in order. Within one side (``own``), only rows after ``e`` count, including its
+    duplicates, and ``passed`` is set, for each duplicate, to the number of its first row's partners that are not after
+    it. ``cursor`` starts at 0 or, if ``fill``, at each row's pairs in ``out``, the arrays (i, j, similarity).
     """
     _, j, similarity = out
-    for r in range(begin if own_side else 0, len(copy_of)):
+    for r in range(begin if own else 0, len(copy_of)):
         first = copy_of[r]
         if first < 0:
             continue
         for k in range(links.start[first], links.start[first + 1]):
             e = links.row[k]
-            if begin <= e < end and (e < r or not own_side):
-                j[cursor[e]] = r
-                similarity[cursor[e]] = links.similarity[k]
+            if begin <= e < end and (e < r or not own):
+                if fill:
+                    j[cursor[e]], similarity[cursor[e]] = r, links.similarity[k]
                 cursor[e] += 1
-        if own_side and begin <= first < end and first < r:
-            j[cursor[first]] = r
-            similarity[cursor[first]] = 1.0
+        if own and begin <= first < end and first < r:
+            if fill:
+                j[cursor[first]], similarity[cursor[first]] = r, 1.0
             cursor[first] += 1
+            passed[r] = cursor[first]
 
 
 @njit(cache=True, nogil=True)

@@ -137,19 +137,17 @@ def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets:
     InputError
         If tau or threads is out of range, or there are more than 2**31 pairs.
     """
-    from spotsigs.matching.join_driver import Found, Stages, expand, inputs, read, search
+    from spotsigs.matching.join_driver import Stages, expand, found_pairs, read, search
 
     tau = _checked(tau, sets, vectors)
     # for longer rows the quotient may round to 1 although they are not equal
     copies_only = tau == 1 and int(vectors.lengths.max(initial=0)) < 2**52
     with Stages(threads) as stages:
         # at tau 1 the pairs are the exact duplicates; signatures are counted only if hashes of different rows collide
-        [source] = inputs([vectors], sets, stages, count=not copies_only)
-        side = read(source, stages)
+        [side] = read([vectors], sets, stages, count=not copies_only)
         if copies_only and side.collided:
-            [source] = inputs([vectors], sets, stages)
-            side = read(source, stages)
-        found = [search(side, side, tau, stages) if not copies_only or side.collided else Found.none()]
+            [side] = read([vectors], sets, stages)
+        found = [found_pairs(0) if copies_only and not side.collided else search(side, side, tau, stages)]
         i, j, similarity = expand(side, side, found.pop(), stages)  # pop() lets `expand` free them
     overlap = Overlap(np.diff(vectors.indptr) if sets else vectors.lengths)
     return Pairs(i, j, similarity, len(vectors), stages.seconds, stages.counters, overlap)
@@ -182,10 +180,10 @@ def join(left: Vectors, right: Vectors, tau: float, *, threads: int | None = Non
     InputError
         As in `self_join`.
     """
-    from spotsigs.matching.join_driver import Stages, expand, inputs, read, search
+    from spotsigs.matching.join_driver import Stages, expand, read, search
 
     tau = _checked(tau, sets, left, right)
     with Stages(threads) as stages:
-        a, b = (read(source, stages) for source in inputs([left, right], sets, stages))
+        a, b = read([left, right], sets, stages)
         i, j, similarity = expand(a, b, search(a, b, tau, stages), stages)
     return CrossPairs(i, j, similarity, len(left), len(right), stages.seconds, stages.counters)

@@ -15,11 +15,6 @@ class JoinedOnce:
     higher threshold are a part of those of a lower one. A matcher without a threshold has one set of pairs. Any other
     matcher runs each time.
 
-    Parameters
-    ----------
-    corpus : Corpus
-        The input of the matchers.
-
     Examples
     --------
     >>> from spotsigs.matching.prefix_join import SpotSigsTight

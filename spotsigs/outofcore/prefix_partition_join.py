@@ -235,7 +235,7 @@ class PairFiles:
 
         Yields
         ------
-        i, j : ndarray of int64
+        i, j : ndarray of int32
             Document numbers, ``i < j``.
         similarity : ndarray of float64
         """
@@ -251,7 +251,7 @@ class PairFiles:
             sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < self.n
             where = self.folders[0].parent if self.folders else "memory"
             require(sound, f"the pairs in {where} are damaged; delete that folder and run again")
-            yield i, j, similarity
+            yield i.astype(np.int32), j.astype(np.int32), similarity  # as in `Pairs`: kernels are compiled once
 
     def _edges(self, stores: Sequence[Reader]) -> Iterator[int]:
         """Cut the document numbers into ranges with limited numbers of pairs, and yield their edges."""

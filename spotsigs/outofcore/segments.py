@@ -23,7 +23,6 @@ from spotsigs.exact_duplicates import WORDS, Copies, Sameness
 from spotsigs.records import Collection, Document, Shard, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract_parts, refusal, unique_names
 from spotsigs.signatures.languages import count_in_shingles
-from spotsigs.signatures.reading_progress import reading
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
 from spotsigs.storage.store import Reader, claim, opened, save_signatures, unsealed
@@ -80,11 +79,10 @@ def extract_segments(
         _extract_segment, folder=absolute(folder), text=text, scheme=scheme, strict=strict, largest=largest_page()
     )
     done = engine.map(task, enumerate(shards))
-    with closing(done), reading(collection, len(shards)) as progress:
-        for pages, refused in done:
+    with closing(done):
+        for refused in tqdm(done, "reading", len(shards), unit=" shards", disable=None, leave=False, delay=1):
             if refused is not None:
                 raise refusal(refused)
-            progress(pages)
     return finished_segments(folder)
 
 
@@ -140,8 +138,8 @@ def _name(k: int) -> str:
 
 def _extract_segment(
     task: tuple[int, Shard], folder: str, text: Callable[[Document], str], scheme: Any, strict: bool, largest: int
-) -> tuple[int, Skipped | None]:
-    """Return the number of pages, and, where `strict`, the first record that cannot be read."""
+) -> Skipped | None:
+    """Write a segment; if `strict`, return the first record that cannot be read."""
     k, shard = task
     target = as_path(folder) / _name(k)
     try:
@@ -151,15 +149,14 @@ def _extract_segment(
         with pages_up_to(largest):
             for part in extract_parts(shard, text, scheme, strict=strict, most=_MOST):
                 if strict and part.skipped:
-                    return 0, part.skipped[0]
+                    return part.skipped[0]
                 if last is not None:
                     save_signatures(_further(target, further), last)
                     further += 1
                 last = part
         assert last is not None
         save_signatures(target, last, further=further)
-    done = Segments(tuple(_parts(target)))
-    return int(done.sizes().sum()), next(iter(done.skipped), None) if strict else None
+    return next(iter(Segments(tuple(_parts(target))).skipped), None) if strict else None
 
 
 def _further(segment: Path, k: int) -> Path:

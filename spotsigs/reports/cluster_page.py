@@ -32,9 +32,6 @@ TITLE = "Near-duplicates"
 LONG_PREFIX = 8
 """Characters from which on a common beginning of all ids is omitted."""
 
-REACH = 40
-"""Tokens that the words of one signature may span."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
@@ -65,25 +62,8 @@ def write_cluster_page(
     Texts and ids are untrusted; the page contains them as escaped JSON and shows them as text. Its policy forbids every
     request and every script but its own.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    doc_ids : sequence of str
-        One per row.
-    pairs : Pairs
-        Near-duplicate pairs.
-    clusters : Clusters
-        Their clusters.
-    texts : iterable of (str or None), optional
-        Text of every document in row order, read once; None for one that cannot be read.
-    scheme : SignatureScheme, optional
-        Marks signatures.
-    matched : callable, optional
-        Returns the signatures of rows that were matched, as `Matched.signatures_of` does; only these are marked. All
-        signatures of a text by default.
-    limits : Limits
-        Limits of the page's size.
+    ``texts`` are those of all documents in row order, read once; None for one that cannot be read. ``scheme`` marks
+    signatures: those that ``matched`` returns for some rows, as `Matched.signatures_of` does, by default all.
     """
     all_rows = _members(clusters)
     rows = all_rows[: limits.clusters]
@@ -205,34 +185,16 @@ def packed(
 
 
 def _spots(text: str, scheme: SignatureScheme, number: dict[str, int], counts: Counts | None = None) -> list[list[int]]:
-    """Return each signature of a text: its number, then start and end of each of its words, in UTF-16 units.
-
-    The scheme returns the signatures in order, without positions. Each is searched after the beginning of the previous
-    one, so that a repeat is marked at its own position.
-    """
-    words, edges_of = _word_places(text)
-    occurrences: dict[str, list[int]] = {}
-    for k, word in enumerate(words):
-        occurrences.setdefault(word, []).append(k)
-    spots = []
-    last = 0
-    used: set[tuple[str, int]] = set()
+    """Return each signature of a text: its number, then start and end of each of its tokens, in UTF-16 units."""
+    tokens, edges = tokenize(text), token_edges(text)
     readable = scheme.readable(text)
-    taking_part = None if counts is None else _taking_part(scheme(tokenize(text)).tolist(), counts)
-    for k, signature in enumerate(readable):
-        parts = signature.split(":")
-        edges: list[int] = []
-        starts = occurrences.get(parts[0], [])
-        for start in starts[int(np.searchsorted(starts, last)) :]:
-            found = None if (signature, start) in used else _chain(words, start, parts)
-            if found:
-                used.add((signature, start))
-                last = start
-                edges = [edge for word in found for edge in edges_of[word]]
-                break
-        if taking_part is None or k in taking_part:
-            spots.append([number.setdefault(signature, len(number)), *edges])
-    return spots
+    chains = scheme.chains(tokens) or [[]] * len(readable)  # without positions, signatures are not marked
+    taking_part = None if counts is None else _taking_part(scheme(tokens).tolist(), counts)
+    return [
+        [number.setdefault(signature, len(number)), *(edge for token in chain for edge in edges[token])]
+        for k, (signature, chain) in enumerate(zip(readable, chains, strict=True))
+        if taking_part is None or k in taking_part
+    ]
 
 
 def _taking_part(hashes: Sequence[int], counts: Counts) -> set[int]:
@@ -250,19 +212,8 @@ def _taking_part(hashes: Sequence[int], counts: Counts) -> set[int]:
     }
 
 
-def _chain(words: Sequence[str], start: int, parts: Sequence[str]) -> list[int] | None:
-    found = [start]
-    for part in parts[1:]:
-        ahead = range(found[-1] + 1, min(start + REACH, len(words)))
-        following = next((k for k in ahead if words[k] == part), None)
-        if following is None:
-            return None
-        found.append(following)
-    return found
-
-
-def _word_places(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """Return the tokens of a text, and the start and end of each in UTF-16 units, as browsers count."""
+def token_edges(text: str) -> list[tuple[int, int]]:
+    """Return the start and end of each token of a text in UTF-16 units, as browsers count; (0, 0) for one not found."""
     lowered: list[str] = []
     origin: list[int] = []
     unit = 0
@@ -273,15 +224,14 @@ def _word_places(text: str) -> tuple[list[str], list[tuple[int, int]]]:
         unit += 1 if character <= "\uffff" else 2
     origin.append(unit)
     flat = "".join(lowered)
-    words, positions = [], []
+    edges = []
     position = 0
     for word in tokenize(text).words:
         at = flat.find(word, position)
+        edges.append((origin[at], origin[at + len(word)]) if at >= 0 else (0, 0))
         if at >= 0:
-            words.append(word)
-            positions.append((origin[at], origin[at + len(word)]))
             position = at + (1 if _is_bigram(word) else len(word))
-    return words, positions
+    return edges
 
 
 def _is_bigram(word: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
-from spotsigs.errors import as_count, as_number, require
 from spotsigs.evaluation.documents import decided
-from spotsigs.evaluation.metrics import drawn, ends, micro_averages, resampled_micro, tallies
+from spotsigs.evaluation.metrics import micro_averages, tallies
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
 from spotsigs.in_memory import Matched
 from spotsigs.output_files import replacing, write_csv
 from spotsigs.records import Pairs, Signatures, SignatureScheme, Truth
-from spotsigs.reports.charts import Axis, Series, chart
+from spotsigs.reports.charts import LogAxis, histogram
 from spotsigs.reports.cluster_page import collapsed, common_prefix, packed, rendered
+
+TAUS = [tau / 50 for tau in range(2, 51)]
+"""Thresholds that are compared, in addition to the candidates."""
+
+EACH = 5
+"""Pairs to compare on each side of each candidate."""
 
 NEAREST = 40
 """Pairs on each side of a threshold from which those to compare are drawn."""
@@ -34,7 +39,6 @@ COLUMNS = {
 }  # fmt: skip
 QUALITY = {"precision": ("Prec.", ".3f"), "recall": ("Rec.", ".3f"), "f1": ("F1", ".3f")}
 DECIDED = {"lost": ("Stories lost", ".1%"), "left": ("Duplicates left", ".1%")}
-INTERVAL = ("f1_low", "f1_high")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,74 +50,40 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Thresholds:
-    """Thresholds that are compared."""
-
-    lowest: float = FLOOR  # threshold of the join, and begin of the histogram; the lower, the more pairs
-    step: float = 0.02  # a divisor of 1
-    candidates: list[float] = field(
-        default_factory=list
-    )  # in addition to the suggested one, tau and that of the best F1
-    each: int = 5  # pairs to compare on each side of each candidate
-    clusters: ClusterMethod = ClusterMethod.leaders
-    seed: int = 0  # of the draw of pairs
-
-    def __post_init__(self) -> None:
-        require(0 < as_number("lowest", self.lowest) < 1, f"lowest must be in (0, 1), got {self.lowest}")
-        as_count("each", self.each, 0)
-        for tau in self.candidates:
-            require(self.lowest <= tau <= 1, f"candidates must be in [{self.lowest:g}, 1], got {tau}")
-        require(len(self.taus()) > 0, "no threshold reaches lowest")
-
-    def taus(self) -> list[float]:
-        """Return the multiples of the step from ``lowest`` to 1."""
-        step = as_number("step", self.step)
-        count = round(1 / step) if step > 0 else 0
-        require(count > 0 and abs(count * step - 1) < 1e-9, f"step must divide 1, as 0.02 does, got {step}")
-        require(count <= 1000, f"step must be at least 0.001, got {step}")
-        taus = (round(number / count, 6) for number in range(1, count + 1))
-        return [tau for tau in taus if tau >= self.lowest]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """Thresholds of a collection, compared."""
 
     suggestion: Suggestion  # from the similarities of distinct pages
     candidates: list[Candidate]  # ascending
-    rows: list[dict[str, Any]]  # for each threshold: `COLUMNS`, and `QUALITY` and `INTERVAL` if there is truth
+    rows: list[dict[str, Any]]  # for each threshold: `COLUMNS`, and `QUALITY` if there is truth
 
 
 def compare_thresholds(
-    pairs: Pairs, similarities: NDArray[np.float64], tau: float, truth: Truth | None, options: Thresholds
+    pairs: Pairs, similarities: NDArray[np.float64], tau: float, truth: Truth | None, clusters: ClusterMethod
 ) -> Comparison:
-    """Compare thresholds, among them `tau`, from all pairs of one join that reach ``options.lowest``.
+    """Compare thresholds, among them `tau`, from all pairs of one join that reach `FLOOR`.
 
     `similarities` are those of the pairs of distinct pages, without exact duplicates.
     """
-    suggestion = suggest(similarities, options.lowest)
-    taus = options.taus()
-    judged = None if truth is None else {value: _quality(pairs.at(value), truth) for value in taus}
-    best = None if judged is None else max(taus, key=lambda value: (np.nan_to_num(judged[value]["f1"]), -value))
+    suggestion = suggest(similarities)
+    judged = None if truth is None else {value: _quality(pairs.at(value), truth) for value in TAUS}
+    best = None if judged is None else max(TAUS, key=lambda value: (np.nan_to_num(judged[value]["f1"]), -value))
     found = [] if suggestion.tau is None else [Candidate(tau=round(suggestion.tau, 3), why="the valley")]
-    if tau >= options.lowest:
+    if tau >= FLOOR:
         found.append(Candidate(tau=tau, why="as set"))
     if judged is not None and best is not None and judged[best]["f1"] > 0:
         found.append(Candidate(tau=best, why="best F1 by the truth"))
-    found += [Candidate(tau=value, why="as requested") for value in options.candidates]
     candidates = sorted({c.tau: c for c in reversed(found)}.values(), key=lambda c: c.tau)
     rows = []
-    for value in sorted({*taus, *(candidate.tau for candidate in candidates)}):
-        row = at_tau(pairs, value, options.clusters, truth)
+    for value in sorted({*TAUS, *(candidate.tau for candidate in candidates)}):
+        row = _at_tau(pairs, value, clusters, truth)
         if truth is not None and judged is not None:
             row |= judged.get(value) or _quality(pairs.at(value), truth)
         rows.append(row)
     return Comparison(suggestion=suggestion, candidates=candidates, rows=rows)
 
 
-def at_tau(
-    pairs: Pairs, tau: float, clusters: ClusterMethod = ClusterMethod.leaders, truth: Truth | None = None
-) -> dict[str, Any]:
+def _at_tau(pairs: Pairs, tau: float, clusters: ClusterMethod, truth: Truth | None) -> dict[str, Any]:
     """Return the pairs, clusters and removed documents at a threshold; with truth, stories lost and duplicates left."""
     reported = pairs.at(tau)
     groups = cluster(reported, clusters=clusters)
@@ -136,17 +106,12 @@ def at_tau(
 
 
 def _quality(pairs: Pairs, truth: Truth) -> dict[str, float]:
-    """Return precision, recall and F1 with its interval; NaN where no pair defines them."""
-    counted = tallies(pairs, truth)
-    values = dict(zip(QUALITY, map(float, micro_averages(*counted)), strict=True))
-    interval = (float("nan"),) * 2
-    if np.isfinite(values["f1"]):
-        interval = tuple(map(float, ends(resampled_micro(counted, drawn(np.ones(len(counted[0]))))[2])))  # type: ignore[assignment]
-    return values | dict(zip(INTERVAL, interval, strict=True))
+    """Return precision, recall and F1; NaN where no pair defines them."""
+    return dict(zip(QUALITY, map(float, micro_averages(*tallies(pairs, truth))), strict=True))
 
 
-def around(pairs: Pairs, tau: float, above: bool, each: int, rng: np.random.Generator) -> list[int]:
-    """Draw `each` pairs near a threshold, on one side of it, that share no document; return their positions.
+def around(pairs: Pairs, tau: float, above: bool, rng: np.random.Generator) -> list[int]:
+    """Draw `EACH` pairs near a threshold, on one side of it, that share no document; return their positions.
 
     They are in descending order of similarity.
     """
@@ -157,7 +122,7 @@ def around(pairs: Pairs, tau: float, above: bool, each: int, rng: np.random.Gene
     used: set[int] = set()
     for position in rng.permutation(nearest).tolist():
         both = {int(pairs.i[position]), int(pairs.j[position])}
-        if len(chosen) < each and not both & used:
+        if len(chosen) < EACH and not both & used:
             chosen.append(position)
             used |= both
     return sorted(chosen, key=lambda position: (-pairs.similarity[position], position))
@@ -169,13 +134,11 @@ def write_threshold_page(
     comparison: Comparison,
     matched: Matched[Signatures, Pairs],
     texts: Any,
-    *,
     scheme: SignatureScheme,
-    options: Thresholds,
 ) -> str:
     """Write ``threshold.html``, ``threshold.csv`` and ``histogram.csv``; return proposal and candidates for a terminal.
 
-    `matched` is the collection `name` with all pairs that reach ``options.lowest``, `texts` its texts in row order, and
+    `matched` is the collection `name` with all pairs that reach `FLOOR`, `texts` its texts in row order, and
     `scheme` marks the signatures that a pair shares.
     """
     suggestion, rows = comparison.suggestion, comparison.rows
@@ -183,7 +146,7 @@ def write_threshold_page(
     write_csv(folder / "threshold.csv", keys, ([row[key] for key in keys] for row in rows))
     bins = zip(suggestion.edges[:-1].tolist(), suggestion.edges[1:].tolist(), suggestion.counts.tolist(), strict=True)
     write_csv(folder / "histogram.csv", ("similarity_from", "similarity_to", "pairs"), bins)
-    listed, blocks = _pairs_to_compare(comparison, matched, texts, scheme, options)
+    listed, blocks = _pairs_to_compare(comparison, matched, texts, scheme)
     page = {
         "clusters": listed,
         "summary": "drawn near the candidates",
@@ -199,19 +162,15 @@ def write_threshold_page(
 
 
 def _pairs_to_compare(
-    comparison: Comparison,
-    matched: Matched[Signatures, Pairs],
-    texts: Any,
-    scheme: SignatureScheme,
-    options: Thresholds,
+    comparison: Comparison, matched: Matched[Signatures, Pairs], texts: Any, scheme: SignatureScheme
 ) -> tuple[list[dict[str, Any]], list[str | None]]:
     """Draw pairs on both sides of each candidate; return them as the viewer's groups of two documents."""
-    pairs, rng = matched.pairs, np.random.default_rng(options.seed)
+    pairs, rng = matched.pairs, np.random.default_rng(0)
     rows = [
         (candidate, side, row)
         for candidate in comparison.candidates
         for side in ("reaches", "misses")
-        for row in around(pairs, candidate.tau, side == "reaches", options.each, rng)
+        for row in around(pairs, candidate.tau, side == "reaches", rng)
     ]
     wanted = {int(side[row]) for _, _, row in rows for side in (pairs.i, pairs.j)}
     kept = {number: collapsed(text)[:LONGEST] for number, text in enumerate(texts) if number in wanted} if rows else {}
@@ -271,46 +230,22 @@ def _as_html(rows: Sequence[Mapping[str, Any]], chosen: Sequence[Mapping[str, An
 
 
 def _about(name: str, comparison: Comparison, chosen: Sequence[Mapping[str, Any]]) -> str:
-    """Return the part of the page above the pairs: proposal, candidates, charts, table."""
+    """Return the part of the page above the pairs: proposal, candidates, histogram, table."""
     rows, guides = comparison.rows, [candidate.tau for candidate in comparison.candidates]
     reasons = "".join(f"<li>τ = {c.tau:g}: {escape(c.why)}</li>" for c in comparison.candidates)
     return (
         f"<p><code>{escape(name)}</code>: {escape(proposal(comparison.suggestion))}.</p>"
         "<p>A threshold decides which pages count as the same. Compare the pairs below that just reach and just miss "
         f"each candidate, and choose the one that separates them as you would.</p><ul>{reasons}</ul>"
-        f'{_as_html(chosen, ())}<div class="charts">{"".join(_charts(comparison.suggestion, rows, guides))}</div>'
+        f'{_as_html(chosen, ())}<div class="charts">{_histogram(comparison.suggestion, guides)}</div>'
         f"<details><summary>All thresholds</summary>{_as_html(rows, chosen)}<p>A giant chain is a cluster of 20 "
         "documents or more in which most pairs do not reach τ. Removed documents are those that go if one of each "
         "cluster is kept.</p></details>"
     )
 
 
-def _charts(suggestion: Suggestion, rows: Sequence[Mapping[str, Any]], guides: Sequence[float]) -> list[str]:
-    most = max([10.0, *(float(row["pairs"]) for row in rows)])
+def _histogram(suggestion: Suggestion, guides: Sequence[float]) -> str:
     edges, counts = suggestion.edges.tolist(), suggestion.counts.tolist()
-    taus = [row["tau"] for row in rows]
-    over = Axis(label="similarity threshold τ", low=0, high=1)
-    rates = {"removed_share": "removed"} | {key: key for key in QUALITY if rows and key in rows[0]}
-    return [
-        chart(
-            "Pairs of distinct pages by similarity",
-            Axis(label="similarity", low=edges[0], high=1, log=True),
-            Axis(label="pairs", low=0.5, high=max([10, *counts]), log=True),
-            [Series(name="pairs", y=counts, edges=edges)],
-            guides,
-        ),
-        chart(
-            "Pairs and clusters by threshold",
-            over,
-            Axis(label="number", low=0.5, high=most, log=True),
-            [Series(name=key, x=taus, y=[max(row[key], 0.5) for row in rows]) for key in ("pairs", "clusters")],
-            guides,
-        ),
-        chart(
-            "Removed documents and quality by threshold" if len(rates) > 1 else "Removed documents by threshold",
-            over,
-            Axis(label="fraction", low=0, high=1),
-            [Series(name=name, x=taus, y=[row[key] for row in rows]) for key, name in rates.items()],
-            guides,
-        ),
-    ]
+    x = LogAxis(label="similarity", low=edges[0], high=1)
+    y = LogAxis(label="pairs", low=0.5, high=max([10, *counts]))
+    return histogram("Pairs of distinct pages by similarity", x, y, edges, counts, guides)

@@ -13,8 +13,7 @@ import numpy as np
 
 from spotsigs import terminal
 from spotsigs.arrays.row_blocks import own
-from spotsigs.clustering.dates import unreadable_dates
-from spotsigs.clustering.decisions import Keep
+from spotsigs.clustering.decisions import Keep, unreadable_dates
 from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import counted, require
 from spotsigs.evaluation.metrics import Quality
@@ -93,7 +92,7 @@ def run(
         if settings.memory is not None and settings.store is None:
             discard(own_store(settings, folder))
     suggestion = outcome.suggestion
-    return (f"\n{suggestion}" if suggestion else "") + summary(metrics, settings, outcome, folder)
+    return (f"\n{suggestion.reason}\n" if suggestion else "") + summary(metrics, settings, outcome, folder)
 
 
 @contextmanager

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from spotsigs.errors import require
+from spotsigs.evaluation.threshold import FLOOR
 from spotsigs.in_memory import corpus_of, extract_distinct
 from spotsigs.matching.prefix_join import self_join
 from spotsigs.output_files import writing
 from spotsigs.records import Truth, VectorCollection
-from spotsigs.reports.threshold_page import Thresholds, compare_thresholds, write_threshold_page
+from spotsigs.reports.threshold_page import compare_thresholds, write_threshold_page
 from spotsigs.runs.pipeline import readable_texts
 from spotsigs.runs.settings import Settings
 from spotsigs.signatures.extract import nothing_readable
 
 
-def threshold_report(settings: Settings, folder: Path, options: Thresholds) -> str:
+def threshold_report(settings: Settings, folder: Path) -> str:
     """Write ``threshold.html`` and its tables into a folder; return the proposal, for a terminal.
 
     Raises
@@ -34,10 +34,8 @@ def threshold_report(settings: Settings, folder: Path, options: Thresholds) -> s
     if not len(known.signatures):
         raise nothing_readable(known.signatures.skipped)
     corpus = corpus_of(collection, text, settings.idf_filter, known, sets=settings.sets)
-    distinct = self_join(corpus.vectors, options.lowest, threads=settings.threads)
+    distinct = self_join(corpus.vectors, FLOOR, threads=settings.threads)
     matched = known.matched(corpus, distinct)
     truth = Truth.from_clusters(matched.signatures.clusters)
-    options = replace(options, clusters=settings.clusters)
-    comparison = compare_thresholds(matched.pairs, distinct.similarity, settings.tau, truth, options)
-    texts = readable_texts(settings)
-    return write_threshold_page(folder, name, comparison, matched, texts, scheme=settings.signature, options=options)
+    comparison = compare_thresholds(matched.pairs, distinct.similarity, settings.tau, truth, settings.clusters)
+    return write_threshold_page(folder, name, comparison, matched, readable_texts(settings), settings.signature)

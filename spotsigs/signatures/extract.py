@@ -8,14 +8,16 @@ from collections.abc import Collection as SizedIterable
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from traceback import walk_tb
-from typing import Any
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import xxhash
 from numba import njit
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.parallel import concatenated
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import Copies, Sameness
@@ -29,12 +31,9 @@ from spotsigs.records import (
     SignatureScheme,
     Skipped,
 )
-from spotsigs.signatures.reading_progress import reading
 from spotsigs.spelling import option
 from spotsigs.text.checksums import checksums
 from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
-
-_MISTAKES = (TypeError, AttributeError, NameError, ImportError, NotImplementedError)
 
 TextExtractor = Callable[[Document], str]
 """Function from a document to its text, for example `spotsigs.text.visible.VisibleText`."""
@@ -54,24 +53,6 @@ def _count_runs(ascending: NDArray[np.uint64], counts: NDArray[np.int32]) -> int
     return n
 
 
-class _Growing:
-    """An array that grows in place, so that appending does not copy its data."""
-
-    def __init__(self, dtype: DTypeLike) -> None:
-        self._data, self._size = np.empty(1024, dtype), 0
-
-    def extend(self, values: NDArray[Any]) -> None:
-        size = self._size + len(values)
-        if size > len(self._data):
-            self._data.resize(size + size // 4, refcheck=False)
-        self._data[self._size : size] = values
-        self._size = size
-
-    def finish(self) -> NDArray[Any]:
-        self._data.resize(self._size, refcheck=False)
-        return self._data
-
-
 def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, str] | Skipped]:
     """Yield a shard's documents with their texts, in order; a document without one is skipped with the reason."""
     for record in shard():
@@ -81,7 +62,6 @@ def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, st
         try:
             content = text(record)
         except Exception as error:  # noqa: BLE001 - one bad page must not end a crawl; the reason is reported
-            _require_no_mistake(text, record, error, anywhere=False)
             yield _skipped(record, error)
         else:
             yield record, content
@@ -92,12 +72,20 @@ def texts_for(scheme: SignatureScheme, text: TextExtractor) -> TextExtractor:
     return text.marked if scheme.marked and isinstance(text, MarkedText) else text
 
 
-Row = tuple[NDArray[np.uint64], NDArray[np.int32]]
-"""A document's distinct signatures and their counts, or its outline."""
+class _Row(NamedTuple):
+    """Document without its content, and its distinct signatures with their counts, or its outline."""
+
+    id: str
+    cluster: str | None
+    date: str | None
+    content_bytes: int
+    hashes: NDArray[np.uint64]
+    counts: NDArray[np.int32]
+    digests: NDArray[np.uint64]
 
 
-def _to_row(scheme: SignatureScheme) -> Callable[[Document, str], Row]:
-    """Return the function that turns a document's text into a row."""
+def _counter(scheme: SignatureScheme) -> Callable[[Document, str], tuple[NDArray[np.uint64], NDArray[np.int32]]]:
+    """Return the function from a document and its text to hashes and counts of signatures, or to the outline."""
     if isinstance(scheme, CollectionScheme):
         return lambda document, content: scheme.outline(tokenize_marked(content), site_of(document.id))
     cut = tokenize_marked if scheme.marked else tokenize
@@ -111,40 +99,21 @@ def site_of(name: str) -> str:
     return host.partition(":")[0].lower().removeprefix("www.") if is_url else ""
 
 
-def _rows(
-    shard: Shard, text: TextExtractor, scheme: SignatureScheme
-) -> Iterator[tuple[Document, NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]] | Skipped]:
-    to_row = _to_row(scheme)
+def _rows(shard: Shard, text: TextExtractor, scheme: SignatureScheme) -> Iterator[_Row | Skipped]:
+    count = _counter(scheme)
     for record in read_texts(shard, texts_for(scheme, text)):
         if isinstance(record, Skipped):
             yield record
             continue
         document, content = record
         try:
-            found, multiplicities = to_row(document, content)
+            hashes, counts = count(document, content)
             digests = checksums(document, unmarked(content))
         except Exception as error:  # noqa: BLE001 - as above
-            _require_no_mistake(scheme, document, error, anywhere=True)
             yield _skipped(document, error)
         else:
-            yield document, found, multiplicities, digests
-
-
-def _require_no_mistake(method: Any, document: Document, error: Exception, *, anywhere: bool) -> None:
-    """Raise an InputError if the code of a user's method has a mistake, which every page would show.
-
-    An error that a library raises below a text extractor is due to the page; all errors of a scheme, which reads only
-    tokens, are mistakes.
-    """
-    while isinstance(method, partial):
-        method = method.func
-    code = getattr(method, "__code__", None) or getattr(type(method).__call__, "__code__", None)
-    if not isinstance(error, _MISTAKES) or code is None or str(method.__module__).startswith("spotsigs."):
-        return
-    *_, (frame, _) = walk_tb(error.__traceback__)
-    if anywhere or frame.f_code.co_filename in (code.co_filename, __file__):
-        name = getattr(method, "__qualname__", type(method).__qualname__)
-        raise InputError(f"{name} has a mistake, found at {document.id}: {type(error).__name__}: {error}") from error
+            size = _size(document.content)
+            yield _Row(document.id, document.cluster, document.date, size, hashes, counts, digests)
 
 
 def _skipped(document: Document, error: Exception) -> Skipped:
@@ -177,61 +146,42 @@ def extract_parts(
     shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, strict: bool = False, most: int = sys.maxsize
 ) -> Iterator[Signatures]:
     """Extract a shard as `extract_shard` does, in parts, at least one, that end after `most` bytes."""
-    part = _Part()
+    rows: list[_Row] = []
+    skipped: list[Skipped] = []
+    size = 0
     for record in _rows(shard, text, scheme):
-        if part.size > most:
-            yield part.finish()
-            part = _Part()
+        if size > most:
+            yield _signatures(rows, skipped)
+            rows, skipped, size = [], [], 0
+        size += _BYTES_A_RECORD + len(record.id)
         if isinstance(record, Skipped):
-            part.skip(record)
+            skipped.append(record)
+            size += len(record.reason)
             if strict:
                 break
         else:
-            part.add(*record)
-    yield part.finish()
+            rows.append(record)
+            size += record.hashes.nbytes + record.counts.nbytes
+    yield _signatures(rows, skipped)
 
 
 _BYTES_A_RECORD = 500  # of names and numbers, without signatures
+_DTYPES = (np.uint64, np.int32, np.uint64)  # of hashes, counts and checksums
 
 
-class _Part:
-    """Signatures of documents that are added one by one."""
-
-    def __init__(self) -> None:
-        self._documents: list[tuple[str, str | None, str | None]] = []
-        self._skipped: list[Skipped] = []
-        self._sizes: list[int] = []
-        self._hashes, self._counts, self._digests = _Growing(np.uint64), _Growing(np.int32), _Growing(np.uint64)
-        self._content_bytes = self.size = 0
-
-    def skip(self, record: Skipped) -> None:
-        self._skipped.append(record)
-        self.size += _BYTES_A_RECORD + len(record.id) + len(record.reason)
-
-    def add(
-        self, document: Document, found: NDArray[np.uint64], counts: NDArray[np.int32], digests: NDArray[np.uint64]
-    ) -> None:
-        self._documents.append((document.id, document.cluster, document.date))
-        self._content_bytes += _size(document.content)
-        self._hashes.extend(found)
-        self._counts.extend(counts)
-        self._digests.extend(digests)
-        self._sizes.append(len(found))
-        self.size += _BYTES_A_RECORD + len(document.id) + found.nbytes + counts.nbytes
-
-    def finish(self) -> Signatures:
-        doc_ids, clusters, dates = zip(*self._documents, strict=True) if self._documents else ((), (), ())
-        return Signatures(
-            doc_ids,
-            clusters,
-            np.cumsum([0, *self._sizes], dtype=np.int64),
-            self._hashes.finish(),
-            self._counts.finish(),
-            tuple(self._skipped),
-            self._content_bytes,
-            dates,
-            self._digests.finish().reshape(-1, 4),
-        )
+def _signatures(rows: Sequence[_Row], skipped: Sequence[Skipped]) -> Signatures:
+    hashes, counts, digests = concatenated([(row.hashes, row.counts, row.digests) for row in rows], _DTYPES)
+    return Signatures(
+        tuple(row.id for row in rows),
+        tuple(row.cluster for row in rows),
+        row_starts([len(row.hashes) for row in rows]),
+        hashes,
+        counts,
+        tuple(skipped),
+        sum(row.content_bytes for row in rows),
+        tuple(row.date for row in rows),
+        digests.reshape(-1, 4),
+    )
 
 
 def texts(collection: Collection, text: TextExtractor) -> Iterator[str]:
@@ -261,36 +211,21 @@ def _size(content: bytes | str) -> int:
 
 
 def concatenate(batches: Iterable[Signatures]) -> Signatures:
-    """Concatenate batches of documents, which are read one at a time."""
-    doc_ids: list[str] = []
-    clusters: list[str | None] = []
-    dates: list[str | None] = []
-    skipped: list[Skipped] = []
-    indptr, hashes, counts = _Growing(np.int64), _Growing(np.uint64), _Growing(np.int32)
-    digests = _Growing(np.uint64)
-    indptr.extend(np.zeros(1, np.int64))
-    content_bytes = total = 0
-    for batch in batches:
-        doc_ids += batch.doc_ids
-        clusters += batch.clusters
-        dates += batch.dates
-        skipped += batch.skipped
-        content_bytes += batch.content_bytes
-        indptr.extend(batch.indptr[1:] + total)
-        total += int(batch.indptr[-1])
-        hashes.extend(batch.hashes)
-        counts.extend(batch.counts)
-        digests.extend(batch.digests.reshape(-1))
+    """Concatenate batches of documents."""
+    parts = list(batches)
+    hashes, counts, digests = concatenated(
+        [(part.hashes, part.counts, part.digests.reshape(-1)) for part in parts], _DTYPES
+    )
     return Signatures(
-        tuple(doc_ids),
-        tuple(clusters),
-        indptr.finish(),
-        hashes.finish(),
-        counts.finish(),
-        tuple(skipped),
-        content_bytes,
-        tuple(dates),
-        digests.finish().reshape(-1, 4),
+        tuple(chain.from_iterable(part.doc_ids for part in parts)),
+        tuple(chain.from_iterable(part.clusters for part in parts)),
+        row_starts(np.concatenate([np.empty(0, np.int64), *(np.diff(part.indptr) for part in parts)])),
+        hashes,
+        counts,
+        tuple(chain.from_iterable(part.skipped for part in parts)),
+        sum(part.content_bytes for part in parts),
+        tuple(chain.from_iterable(part.dates for part in parts)),
+        digests.reshape(-1, 4),
     )
 
 
@@ -362,27 +297,19 @@ def extract(
     InputError
         If the scheme's parameters are wrong or, with `strict`, a record cannot be read.
     """
+    from tqdm import tqdm
+
     # One page first: a bad parameter is an error, not a skipped document, and workers load compiled kernels.
     trial = Document(id="the first page", content=b"<p>the one")
-    try:
-        _to_row(scheme)(trial, texts_for(scheme, text)(trial))
-    except Exception as error:
-        for method in (text, scheme):
-            _require_no_mistake(method, trial, error, anywhere=False)
-        raise
-    extracted = partial(extract_shard, text=text, scheme=scheme, strict=strict)
+    _counter(scheme)(trial, texts_for(scheme, text)(trial))
     shards = collection.shards()
-    found = engine.map(extracted, shards)
-    with closing(found) as batches, reading(collection, len(shards)) as progress:
-
-        def watched() -> Iterator[Signatures]:
-            for batch in batches:
-                if strict and batch.skipped:
-                    raise refusal(batch.skipped[0])
-                progress(len(batch))
-                yield batch
-
-        signatures = concatenate(watched())
+    batches = []
+    with closing(engine.map(partial(extract_shard, text=text, scheme=scheme, strict=strict), shards)) as found:
+        for batch in tqdm(found, "reading", len(shards), unit=" shards", disable=None, leave=False, delay=1):
+            if strict and batch.skipped:
+                raise refusal(batch.skipped[0])
+            batches.append(batch)
+    signatures = concatenate(batches)
     if isinstance(scheme, CollectionScheme):
         distinct = Copies.among(signatures, sameness).distinct
         signatures = replace(scheme.refine(signatures.only(distinct)), digests=signatures.digests)

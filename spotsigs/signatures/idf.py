@@ -65,17 +65,8 @@ class IdfFilter:
     def __call__(self, signatures: Signatures, copies: Copies | None = None) -> Vectors:
         """Number the signatures, drop those outside the band, and empty the documents that are too short then.
 
-        Parameters
-        ----------
-        signatures : Signatures
-            Multisets of the whole collection.
-        copies : Copies, optional
-            Exact duplicates, which become empty rows and are not counted in frequencies.
-
-        Returns
-        -------
-        Vectors
-            One row per document; ids ascend with the signature hash, for any order of the documents.
+        Exact duplicates become empty rows and are not counted in frequencies. Ids ascend with the signature hash, for
+        any order of the documents.
         """
         documents = len(signatures)
         if copies is not None:
@@ -99,19 +90,8 @@ class IdfFilter:
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
         """Drop all entries of the rows that are too short.
 
-        Parameters
-        ----------
-        sizes : ndarray of int64, shape (n,)
-            Entries of each row.
-        kept : ndarray of bool, shape (nnz,)
-            Entries whose signature is in the band; overwritten.
-        counts : ndarray of int32, shape (nnz,)
-            Count of each entry.
-
-        Returns
-        -------
-        kept, sizes, lengths
-            Entries that remain, their number in each row, and the sum of their counts (int64).
+        Rows are given by their number of entries, entries by ``kept``, which is overwritten, and count. Return the
+        entries that remain, their number in each row, and the sum of their counts (int64).
         """
         n = len(sizes)
         rows = np.repeat(np.arange(n, dtype=np.int32), sizes)

@@ -14,6 +14,7 @@ import xxhash
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.types import Bytes, Int32s, Int64s, UInt64s
 from spotsigs.records import SignatureScheme, Tokens
 from spotsigs.text.hashing import _xxh64
 
@@ -28,7 +29,7 @@ LINK_TOKENS = 4
 
 
 @njit(cache=True, nogil=True)
-def heaviest(gains: NDArray[np.int64]) -> tuple[int, int]:
+def heaviest(gains: Int64s) -> tuple[int, int]:
     """Return the segment of largest sum: the first of the shortest, then extended to the right over zeros.
 
     If no gain is positive, the segment is everything.
@@ -47,7 +48,7 @@ def heaviest(gains: NDArray[np.int64]) -> tuple[int, int]:
 
 
 @njit(cache=True, nogil=True)
-def own_gains(kinds: NDArray[np.int32]) -> NDArray[np.int64]:
+def own_gains(kinds: Int32s) -> Int64s:
     """Return the gain of each entry of an outline: 1 in running text, 0 in a link, minus its weight for a link."""
     gains = np.zeros(len(kinds), np.int64)
     for i in range(len(kinds)):
@@ -57,14 +58,8 @@ def own_gains(kinds: NDArray[np.int32]) -> NDArray[np.int64]:
 
 @njit(cache=True, nogil=True)
 def _outline(
-    buffer: NDArray[np.uint8],
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    links: NDArray[np.int32],
-    firsts: NDArray[np.int32],
-    signatures: NDArray[np.uint64],
-    site: np.uint64,
-) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    buffer: Bytes, starts: Int32s, ends: Int32s, links: Int32s, firsts: Int32s, signatures: UInt64s, site: np.uint64
+) -> tuple[UInt64s, Int32s]:
     """Return hashes and kinds of signatures and links in text order, a link before the signature at its first token."""
     room = len(firsts) + len(starts)
     hashes, kinds = np.empty(room, np.uint64), np.empty(room, np.int32)
@@ -89,20 +84,15 @@ def _outline(
     return hashes[:n].copy(), kinds[:n].copy()
 
 
-def outline_of(scheme: SignatureScheme, tokens: Tokens, site: str = "") -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Return the signatures and links of a page, in text order; links of different sites are different.
+def outline_of(scheme: SignatureScheme, tokens: Tokens, site: str = "") -> tuple[UInt64s, Int32s]:
+    """Return hashes and kinds of a page's signatures and links, in text order; links of different sites are different.
 
-    Returns
-    -------
-    hashes : ndarray of uint64, shape (n,)
-        XXH64 of each signature, or of a link's tokens.
-    kinds : ndarray of int32, shape (n,)
-        `TEXT`, `LINKED`, or at least `LINK`.
+    A hash is the XXH64 of a signature, or of a link's tokens; a kind is `TEXT`, `LINKED`, or at least `LINK`.
     """
     signatures, firsts = scheme.located(tokens)
     links = np.zeros(len(tokens), np.int32) if tokens.links is None else tokens.links
     of_site = np.uint64(xxhash.xxh64_intdigest(site.encode()) if site else 0)
-    found: tuple[NDArray[np.uint64], NDArray[np.int32]] = _outline(
+    found: tuple[UInt64s, Int32s] = _outline(
         tokens.buffer, tokens.starts, tokens.ends, links, firsts, signatures, of_site
     )
     return found

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.types import Bytes, Int32s, Int64s, UInt64s
 from spotsigs.errors import InputError, as_count, as_flag, require, shown
 from spotsigs.records import SignatureScheme, Tokens
 from spotsigs.signatures.languages import (
@@ -40,17 +41,23 @@ _MOST = 1000  # of distance and length
 _STOPWORD, _FIRST_ANTECEDENT = 1, 2  # roles of tokens; 0 is a content word
 
 
+class _Chains(NamedTuple):
+    """The chains of antecedent ``a`` are ``first[a]:first[a + 1]`` in the other arrays."""
+
+    first: Int32s
+    distances: Int64s
+    lengths: Int64s
+
+
 class _Table(NamedTuple):
-    """Lookup tables of the kernels: roles by token, and the chains that start at each antecedent."""
+    """Lookup tables: roles by token, and the chains that start at each antecedent."""
 
     words: WordTable
-    first_chain: NDArray[np.int32]  # of each antecedent, in the two arrays below
-    distances: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    chains: _Chains
 
 
 @njit(cache=True, nogil=True)
-def _content_from(roles: NDArray[np.int32]) -> NDArray[np.int32]:
+def _content_from(roles: Int32s) -> Int32s:
     """Return the first content word at or after each token, and after the last; ``n`` where there is none."""
     content = np.empty(len(roles) + 1, np.int32)
     content[-1] = len(roles)
@@ -60,7 +67,7 @@ def _content_from(roles: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 @njit(cache=True, nogil=True)
-def _chain(content: NDArray[np.int32], antecedent: int, distance: int, length: int, out: NDArray[np.int32]) -> int:
+def _chain(content: Int32s, antecedent: int, distance: int, length: int, out: Int32s) -> int:
     """Write the token numbers of the chain that follows an antecedent; return how many there are."""
     n, size, k = len(content) - 1, 0, antecedent + distance
     while size < length and k < n and content[k] < n:
@@ -71,7 +78,7 @@ def _chain(content: NDArray[np.int32], antecedent: int, distance: int, length: i
 
 
 @njit(cache=True, nogil=True)
-def _append(buffer: NDArray[np.uint8], start: int, end: int, out: NDArray[np.uint8], size: int) -> int:
+def _append(buffer: Bytes, start: int, end: int, out: Bytes, size: int) -> int:
     """Write a token and a colon; return the new size."""
     for at in range(start, end):
         out[size] = buffer[at]
@@ -82,30 +89,23 @@ def _append(buffer: NDArray[np.uint8], start: int, end: int, out: NDArray[np.uin
 
 @njit(cache=True, nogil=True)
 def _hash_spots(
-    buffer: NDArray[np.uint8],
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    roles: NDArray[np.int32],
-    first_chain: NDArray[np.int32],
-    distances: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    include_antecedent: bool,
-) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    buffer: Bytes, starts: Int32s, ends: Int32s, roles: Int32s, chains: _Chains, include_antecedent: bool
+) -> tuple[UInt64s, Int32s]:
     """Return the XXH64 of each signature's tokens joined by colons, in text order, and its antecedent's token."""
     spots = 0
     for role in roles:
         if role >= _FIRST_ANTECEDENT:
-            spots += first_chain[role - _FIRST_ANTECEDENT + 1] - first_chain[role - _FIRST_ANTECEDENT]
+            spots += chains.first[role - _FIRST_ANTECEDENT + 1] - chains.first[role - _FIRST_ANTECEDENT]
     hashes, firsts, n = np.empty(spots, np.uint64), np.empty(spots, np.int32), 0
     content = _content_from(roles)
-    members = np.empty(min(lengths.max(), len(roles)), np.int32)
+    members = np.empty(min(chains.lengths.max(), len(roles)), np.int32)
     joined = np.empty(len(buffer) + 1, np.uint8)
     for i in range(len(roles)):
         antecedent = roles[i] - _FIRST_ANTECEDENT
         if antecedent < 0:
             continue
-        for chain in range(first_chain[antecedent], first_chain[antecedent + 1]):
-            taken = _chain(content, i, distances[chain], lengths[chain], members)
+        for chain in range(chains.first[antecedent], chains.first[antecedent + 1]):
+            taken = _chain(content, i, chains.distances[chain], chains.lengths[chain], members)
             if taken == 0:
                 continue
             size = int(np.int64(0))
@@ -119,23 +119,10 @@ def _hash_spots(
 
 
 def read_stopwords(name: str) -> list[str]:
-    """Read a list of stopwords, one a line, through the tokenizer, so that ``don't`` gives ``don`` and ``t``.
+    """Return the distinct tokens of a list of stopwords, in order.
 
-    Parameters
-    ----------
-    name : str
-        ``prototype`` (363 words, the authors' prototype), ``smart`` (571 words, Cornell's SMART system), or the path
-        of a file.
-
-    Returns
-    -------
-    list of str
-        Tokens in the list's order, without repeats.
-
-    Raises
-    ------
-    InputError
-        If there is no such list.
+    The list is ``prototype`` (363 words, the authors' prototype), ``smart`` (571 words, Cornell's SMART system), or the
+    path of a file with one word a line. Raise InputError if there is no such list.
     """
     return tokens_of(to_utf8(_stopword_file(name).read_bytes()).decode())
 
@@ -260,12 +247,17 @@ class SpotSignatures(SignatureScheme):
     def _table(self, language: str) -> _Table:
         """Return the table of a language, built on first use."""
         if language not in self._tables:
-            chains = (
-                self._chains_by_antecedent()
-                if language == ENGLISH
-                else {word: [(self.d, self.c)] for word in stopwords_of(language)}
-            )
-            self._tables[language] = self._table_of(chains, language)
+            slid_over: list[str] = []
+            if language == ENGLISH:
+                chains = self._chains_by_antecedent()
+                slid_over = [] if self.stopwords is None else read_stopwords(self.stopwords)
+            else:
+                chains = {word: [(self.d, self.c)] for word in stopwords_of(language)}
+            roles = dict.fromkeys(slid_over, _STOPWORD)
+            roles |= {word: _FIRST_ANTECEDENT + number for number, word in enumerate(chains)}
+            first_chain = np.cumsum([0, *map(len, chains.values())], dtype=np.int32)
+            distances, lengths = np.array([pair for pairs in chains.values() for pair in pairs], np.int64).T.copy()
+            self._tables[language] = _Table(WordTable.build(roles), _Chains(first_chain, distances, lengths))
         return self._tables[language]
 
     def _table_for(self, tokens: Tokens) -> _Table | None:
@@ -274,14 +266,6 @@ class SpotSignatures(SignatureScheme):
             return self._table(self.language)
         language, share = language_of(tokens)
         return None if share < RAREST else self._table(language)
-
-    def _table_of(self, chains: dict[str, list[tuple[int, int]]], language: str) -> _Table:
-        listed = [] if self.stopwords is None or language != ENGLISH else read_stopwords(self.stopwords)
-        places = {word: _FIRST_ANTECEDENT + place for place, word in enumerate(chains)}
-        words = WordTable.build(places | {word: _STOPWORD for word in listed if word not in places})
-        first_chain = np.cumsum([0, *map(len, chains.values())], dtype=np.int32)
-        distances, lengths = np.array([pair for pairs in chains.values() for pair in pairs], np.int64).T.copy()
-        return _Table(words, first_chain, distances, lengths)
 
     def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
         """Return the hash of every spot signature, in text order; chains of one antecedent in the order of the list."""
@@ -298,9 +282,7 @@ class SpotSignatures(SignatureScheme):
             tokens.starts,
             tokens.ends,
             table.words.roles_of(tokens),
-            table.first_chain,
-            table.distances,
-            table.lengths,
+            table.chains,
             self.include_antecedent,
         )
         return hashes & ~IN_SHINGLES if self.language == AUTO else hashes, firsts
@@ -326,11 +308,12 @@ class SpotSignatures(SignatureScheme):
             return [list(range(i, i + size)) for i in range(len(tokens) - size + 1)] if size else []
         roles = table.words.roles_of(tokens)
         content, members = _content_from(roles), np.empty(len(roles), np.int32)
-        chains = []
+        found = []
+        first, distances, lengths = table.chains
         for i in np.flatnonzero(roles >= _FIRST_ANTECEDENT).tolist():
             antecedent = roles[i] - _FIRST_ANTECEDENT
-            for chain in range(table.first_chain[antecedent], table.first_chain[antecedent + 1]):
-                taken = _chain(content, i, table.distances[chain], table.lengths[chain], members)
+            for chain in range(first[antecedent], first[antecedent + 1]):
+                taken = _chain(content, i, distances[chain], lengths[chain], members)
                 if taken:
-                    chains.append([i] * self.include_antecedent + members[:taken].tolist())
-        return chains
+                    found.append([i] * self.include_antecedent + members[:taken].tolist())
+        return found

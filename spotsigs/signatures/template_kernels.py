@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.types import Flags, Int32s, Int64s, UInt64s
 from spotsigs.signatures.main_content import LINK, TEXT, heaviest, own_gains
 
 OTHER_CONTENT = 0.5
@@ -53,14 +54,14 @@ class PageLinks(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _sorted(hashes: NDArray[np.uint64], first: int, last: int, order: NDArray[np.int64]) -> None:
+def _sorted(hashes: UInt64s, first: int, last: int, order: Int64s) -> None:
     """Write the positions of ``hashes[first:last]`` in ascending order of these, by Shell's sort."""
     n, gap = last - first, 1
     while gap < n // 3:
         gap = 3 * gap + 1
     for i in range(n):
         order[i] = first + i
-    while gap > 0:
+    while gap > 0:  # order[i - gap], order[i - 2 * gap], ... ascend for each i before the next
         for i in range(gap, n):
             position, at = order[i], i
             while at >= gap and hashes[order[at - gap]] > hashes[position]:
@@ -72,17 +73,8 @@ def _sorted(hashes: NDArray[np.uint64], first: int, last: int, order: NDArray[np
 
 @njit(cache=True, nogil=True)
 def page_features(
-    indptr: NDArray[np.int64], hashes: NDArray[np.uint64], kinds: NDArray[np.int32], first: int, last: int
-) -> tuple[
-    NDArray[np.int64],
-    NDArray[np.int64],
-    NDArray[np.uint64],
-    NDArray[np.int32],
-    NDArray[np.uint64],
-    NDArray[np.bool_],
-    NDArray[np.int32],
-    NDArray[np.uint64],
-]:
+    indptr: Int64s, hashes: UInt64s, kinds: Int32s, first: int, last: int
+) -> tuple[Int64s, Int64s, UInt64s, Int32s, UInt64s, Flags, Int32s, UInt64s]:
     """Return the distinct links of some pages, ascending within a page, and the columns of `PageFeatures`.
 
     The first two arrays are the numbers of distinct links and of distinct signatures of each page.
@@ -129,6 +121,7 @@ def _content_similarity(pages: PageFeatures, a: int, b: int) -> float:
     i, j = pages.distinct_indptr[a], pages.distinct_indptr[b]
     end_i, end_j = pages.distinct_indptr[a + 1], pages.distinct_indptr[b + 1]
     both = either = 0
+    # a merge of two ascending lists: both positions advance where the signatures are equal
     while i < end_i or j < end_j:
         from_a = i < end_i and (j == end_j or pages.distinct[i] <= pages.distinct[j])
         from_b = j < end_j and (i == end_i or pages.distinct[j] <= pages.distinct[i])
@@ -140,13 +133,13 @@ def _content_similarity(pages: PageFeatures, a: int, b: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _candidates(links: PageLinks, itself: int) -> NDArray[np.int32]:
+def _candidates(links: PageLinks, itself: int) -> Int32s:
     """Return the pages that follow a page in the postings list of each of its links; the lists are circular."""
     own = links.ids[links.indptr[itself] : links.indptr[itself + 1]]
     width, entries = max(EACH_LINK, WALKED // max(len(own), 1)), 0
     for link in own:
         entries += min(width, links.posting_indptr[link + 1] - links.posting_indptr[link] - 1)
-    room = 16
+    room = 16  # slots of a hash set with linear probing, at most half of them in use
     while room < 2 * entries:
         room *= 2
     slots, found, n = np.full(room, -1, np.int32), np.empty(entries, np.int32), 0
@@ -172,9 +165,7 @@ def _candidates(links: PageLinks, itself: int) -> NDArray[np.int32]:
 
 
 @njit(cache=True, nogil=True)
-def _most_alike(
-    links: PageLinks, itself: int, is_own: NDArray[np.bool_], steps: NDArray[np.int64], likeness: NDArray[np.float64]
-) -> int:
+def _most_alike(links: PageLinks, itself: int, is_own: Flags, steps: Int64s, likeness: NDArray[np.float64]) -> int:
     """Write the pages whose links are most alike, most alike first, equal ones by distance; return how many.
 
     A page is given by its distance in the order of the keys, which is circular. `is_own`, one flag for each distinct
@@ -186,6 +177,7 @@ def _most_alike(
     for other in _candidates(links, itself):
         theirs = links.ids[links.indptr[other] : links.indptr[other + 1]]
         least = 0.0 if n < len(steps) else likeness[n - 1]
+        # the ratio of sizes bounds the similarity from above, see docs/bounds.md, "Length"
         if min(len(own), len(theirs)) / max(len(own), len(theirs)) < least:
             continue
         overlap = 0
@@ -194,6 +186,7 @@ def _most_alike(
         similarity = overlap / (len(own) + len(theirs) - overlap)
         if similarity < least:
             continue
+        # insertion into the list, whose last entry is dropped once it is full
         step, at = (other - itself) % len(links.rows), n
         while at > 0 and (likeness[at - 1] < similarity or (likeness[at - 1] == similarity and steps[at - 1] > step)):
             at -= 1
@@ -208,13 +201,8 @@ def _most_alike(
 
 @njit(cache=True, nogil=True)
 def _siblings(
-    pages: PageFeatures,
-    links: PageLinks,
-    itself: int,
-    is_own: NDArray[np.bool_],
-    steps: NDArray[np.int64],
-    likeness: NDArray[np.float64],
-) -> NDArray[np.int64]:
+    pages: PageFeatures, links: PageLinks, itself: int, is_own: Flags, steps: Int64s, likeness: NDArray[np.float64]
+) -> Int64s:
     """Return the pages of the same template with other content."""
     siblings, n, best = np.empty(len(steps), np.int64), 0, 0.0
     for k in range(_most_alike(links, itself, is_own, steps, likeness)):
@@ -229,7 +217,7 @@ def _siblings(
 
 
 @njit(cache=True, nogil=True)
-def _template(pages: PageFeatures, page: int, siblings: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _template(pages: PageFeatures, page: int, siblings: Int64s) -> Flags:
     """Return which distinct signatures of a page more than half of its siblings have."""
     begin, end = pages.distinct_indptr[page], pages.distinct_indptr[page + 1]
     votes = np.zeros(end - begin, np.int32)
@@ -243,7 +231,7 @@ def _template(pages: PageFeatures, page: int, siblings: NDArray[np.int64]) -> ND
 
 
 @njit(cache=True, nogil=True)
-def _remaining(pages: PageFeatures, page: int, is_template: NDArray[np.bool_], counts: NDArray[np.int32]) -> int:
+def _remaining(pages: PageFeatures, page: int, is_template: Flags, counts: Int32s) -> int:
     """Count each distinct signature of the page's main content, where the template has gain -1; return their sum."""
     begin, end = pages.indptr[page], pages.indptr[page + 1]
     gains = own_gains(pages.kinds[begin:end])
@@ -260,9 +248,7 @@ def _remaining(pages: PageFeatures, page: int, is_template: NDArray[np.bool_], c
 
 
 @njit(cache=True, nogil=True)
-def remove_templates(
-    pages: PageFeatures, links: PageLinks, first: int, last: int
-) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
+def remove_templates(pages: PageFeatures, links: PageLinks, first: int, last: int) -> tuple[Int64s, UInt64s, Int32s]:
     """Return the signatures that remain of some pages: how many are distinct, these, ascending, and their counts.
 
     A page of which less than a `FLOOR`-th of the main content remains gets a signature of its own in addition, whose
@@ -283,6 +269,7 @@ def remove_templates(
         n_own = _remaining(
             pages, page, _template(pages, page, _siblings(pages, links, k, is_own, steps, likeness)), own
         )
+        # the least count that leaves a FLOOR-th of the main content, rounded up
         missing = -(-pages.n_main[page] // FLOOR) - n_own if n_own > 0 else 0
         for i in range(len(distinct)):
             if own[i] > 0:
@@ -290,7 +277,7 @@ def remove_templates(
                 n += 1
         if missing > 0:
             padding = (pages.keys[page] & ~np.uint64(1)) | (found[begin] & np.uint64(1))
-            at = n
+            at = n  # the page's signatures ascend
             while at > begin and found[at - 1] > padding:
                 found[at], counts[at] = found[at - 1], counts[at - 1]
                 at -= 1

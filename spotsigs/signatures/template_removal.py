@@ -19,12 +19,7 @@ from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.parallel import all_cores, concatenated, over_blocks
 from spotsigs.records import CollectionScheme, Signatures, Tokens
 from spotsigs.signatures.main_content import MainContent, outline_of
-from spotsigs.signatures.template_kernels import (
-    PageFeatures,
-    PageLinks,
-    page_features,
-    remove_templates,
-)
+from spotsigs.signatures.template_kernels import PageFeatures, PageLinks, page_features, remove_templates
 from spotsigs.storage.store import concatenated_on_disk
 
 _BLOCK_PAGES = 2048
@@ -62,27 +57,16 @@ class TemplateRemoval(MainContent, CollectionScheme):
         return outline_of(self.signature, tokens, site)
 
     def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
-        """Turn the outlines of a whole collection into signatures.
+        """Turn the outlines of a whole collection, rows of `outline`, into the signatures that remain.
 
-        Parameters
-        ----------
-        outlines : Signatures
-            Rows of `outline`: hashes in text order, kinds in place of counts.
-        threads : int, optional
-            All cores where omitted.
-        scratch : Path, optional
-            Folder for arrays that may be larger than memory, as memory-mapped files.
-
-        Returns
-        -------
-        Signatures
-            The same documents with the signatures that remain.
+        Without ``threads``, all cores are used. Arrays that may be larger than memory are written to ``scratch``, if
+        given, and memory-mapped.
         """
-        blocks = PageBlocks(threads, scratch)
-        pages, link_indptr, links_of_pages = features_of(outlines, blocks)
+        columns = over_pages(threads, scratch)
+        pages, link_indptr, links_of_pages = features_of(outlines, columns)
         _, rows, place_of = np.unique(pages.keys, return_index=True, return_inverse=True)
-        links = numbered(rows, link_indptr, links_of_pages)
-        sizes, hashes, counts = blocks.columns(
+        links = _numbered(rows, link_indptr, links_of_pages)
+        sizes, hashes, counts = columns(
             lambda first, last: remove_templates(pages, links, first, last), len(rows), np.int64, np.uint64, np.int32
         )
         starts = row_starts(sizes)
@@ -92,50 +76,40 @@ class TemplateRemoval(MainContent, CollectionScheme):
             return hashes[entries], counts[entries]
 
         if len(rows) < len(outlines) or not np.array_equal(place_of, np.arange(len(rows))):
-            hashes, counts = blocks.columns(taken, len(outlines), np.uint64, np.int32)
+            hashes, counts = columns(taken, len(outlines), np.uint64, np.int32)
         return replace(outlines, indptr=row_starts(sizes[place_of]), hashes=hashes, counts=counts)
 
 
-@dataclass(frozen=True)
-class PageBlocks:
-    """The way in which kernels run over pages.
+Columns = Callable[..., list[NDArray[Any]]]
+"""Function of a kernel, a number of pages and dtypes; it returns the kernel's results over all pages by column."""
 
-    Attributes
-    ----------
-    threads : int or None
-        None takes all cores.
-    scratch : Path or None
-        Folder for large results, memory-mapped; None keeps them in memory.
-    """
 
-    threads: int | None = None
-    scratch: Path | None = None
+def over_pages(threads: int | None = None, scratch: Path | None = None) -> Columns:
+    """Return a function that runs kernels over pages, on threads, or block after block with results on disk."""
 
-    def columns(
-        self, kernel: Callable[[int, int], tuple[NDArray[Any], ...]], n: int, *dtypes: Any
-    ) -> list[NDArray[Any]]:
-        """Return the kernel's results over all pages, column by column; on disk block after block."""
-        if self.scratch is None:
-            threads = all_cores() if self.threads is None else self.threads
-            parts = over_blocks(kernel, n, threads, blocks_a_thread=max(8, -(-n // (threads * _BLOCK_PAGES))))
+    def columns(kernel: Callable[[int, int], tuple[NDArray[Any], ...]], n: int, *dtypes: Any) -> list[NDArray[Any]]:
+        if scratch is None:
+            cores = all_cores() if threads is None else threads
+            parts = over_blocks(kernel, n, cores, blocks_a_thread=max(8, -(-n // (cores * _BLOCK_PAGES))))
             return concatenated(parts, dtypes)
         blocks = (kernel(first, min(first + _BLOCK_PAGES, n)) for first in range(0, n, _BLOCK_PAGES))
-        return concatenated_on_disk(blocks, dtypes, self.scratch)
+        return concatenated_on_disk(blocks, dtypes, scratch)
+
+    return columns
 
 
-def features_of(outlines: Signatures, blocks: PageBlocks) -> tuple[PageFeatures, NDArray[np.int64], NDArray[np.uint64]]:
+def features_of(outlines: Signatures, columns: Columns) -> tuple[PageFeatures, NDArray[np.int64], NDArray[np.uint64]]:
     """Return the parts of pages that are compared, and their distinct links in CSR form."""
     indptr, hashes, kinds = outlines.indptr, outlines.hashes, outlines.counts
-    n_links, sizes, links, *columns = blocks.columns(
+    n_links, sizes, links, ranks, *others = columns(
         lambda first, last: page_features(indptr, hashes, kinds, first, last),
         len(outlines),
         *(np.int64, np.int64, np.uint64, np.int32, np.uint64, np.bool_, np.int32, np.uint64),
     )
-    ranks, *others = columns
     return PageFeatures(indptr, kinds, ranks, row_starts(sizes), *others), row_starts(n_links), links
 
 
-def numbered(rows: NDArray[np.int64], indptr: NDArray[np.int64], links: NDArray[np.uint64]) -> PageLinks:
+def _numbered(rows: NDArray[np.int64], indptr: NDArray[np.int64], links: NDArray[np.uint64]) -> PageLinks:
     """Return the links of some pages, numbered by hash, and the inverted index."""
     from spotsigs.signatures.idf import dense_ids
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 from xxhash import xxh64_intdigest
 
+from spotsigs.arrays.types import Bytes, Int32s, UInt64s
 from spotsigs.records import Tokens
 from spotsigs.text.hashing import _read64, _xxh64
 
@@ -17,7 +17,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit(cache=True, nogil=True)
-def _prefix(buffer: NDArray[np.uint8], start: int, end: int) -> np.uint64:
+def _prefix(buffer: Bytes, start: int, end: int) -> np.uint64:
     """Return the first eight bytes of a token as a number; distinct for distinct tokens of up to eight bytes."""
     if start + 8 <= len(buffer):
         return _read64(buffer, start) << np.uint64(8 * max(8 - end + start, 0))
@@ -28,14 +28,7 @@ def _prefix(buffer: NDArray[np.uint8], start: int, end: int) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def _roles_of(
-    buffer: NDArray[np.uint8],
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    prefixes: NDArray[np.uint64],
-    hashes: NDArray[np.uint64],
-    roles: NDArray[np.int32],
-) -> NDArray[np.int32]:
+def _roles_of(buffer: Bytes, starts: Int32s, ends: Int32s, prefixes: UInt64s, hashes: UInt64s, roles: Int32s) -> Int32s:
     """Look up the role of each token."""
     mask, shift = np.uint64(len(roles) - 1), np.uint64(64)
     while len(roles) >> np.int64(64 - shift) > 1:
@@ -67,9 +60,9 @@ class WordTable(NamedTuple):
         0 in an empty slot.
     """
 
-    prefixes: NDArray[np.uint64]
-    hashes: NDArray[np.uint64]
-    roles: NDArray[np.int32]
+    prefixes: UInt64s
+    hashes: UInt64s
+    roles: Int32s
 
     @classmethod
     def build(cls, role_of: Mapping[str, int]) -> WordTable:
@@ -87,9 +80,7 @@ class WordTable(NamedTuple):
             roles[slot] = role
         return cls(prefixes, hashes, roles)
 
-    def roles_of(self, tokens: Tokens) -> NDArray[np.int32]:
+    def roles_of(self, tokens: Tokens) -> Int32s:
         """Return the role of each token, 0 for those that are not in the table."""
-        found: NDArray[np.int32] = _roles_of(
-            tokens.buffer, tokens.starts, tokens.ends, self.prefixes, self.hashes, self.roles
-        )
+        found: Int32s = _roles_of(tokens.buffer, tokens.starts, tokens.ends, self.prefixes, self.hashes, self.roles)
         return found

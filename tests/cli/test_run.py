@@ -94,7 +94,8 @@ def test_few_pages_without_templates_fall_back_to_a_default(tmp_path):
     """Two pages make no histogram; plain signatures are refused, whose best threshold differs from site to site."""
     (tmp_path / "pages").mkdir()
     for name in ("a", "b"):
-        (tmp_path / "pages" / f"{name}.html").write_text(f"<p>The page is a page of the book of the year, and it is {name}.")
+        page = f"<p>The page is a page of the book of the year, and it is {name}."
+        (tmp_path / "pages" / f"{name}.html").write_text(page)
     choices = ("data=folder", f"data.path={tmp_path / 'pages'}", "tau=auto", "idf_min=0")
     result = front_door(*choices, "boilerplate=remove", f"hydra.run.dir={tmp_path / 'removed'}")
     assert result.returncode == 0, result.stderr

@@ -1,7 +1,6 @@
 import operator
 from functools import reduce
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,19 +16,6 @@ EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)).filter(lambda
 def pairs_of(edges, n=12):
     i, j = np.array(edges, np.int64).reshape(-1, 2).T
     return Pairs.build(i, j, np.full(len(i), 0.5), n)
-
-
-@given(EDGES)
-def test_components_equal_union_find(edges):
-    clusters = cluster(pairs_of(edges), clusters="components")
-    groups = {frozenset(np.flatnonzero(clusters.labels == label).tolist()) for label in range(len(clusters.sizes))}
-    assert groups == set(map(frozenset, naive.components(12, edges)))
-    assert [clusters.labels.tolist().index(label) for label in range(len(clusters.sizes))] == sorted(
-        clusters.labels.tolist().index(label) for label in range(len(clusters.sizes))
-    )
-    assert clusters.representatives.tolist() == [
-        min(np.flatnonzero(clusters.labels == c)) for c in range(len(clusters.sizes))
-    ]
 
 
 @given(EDGES, st.sampled_from(ClusterMethod), st.integers(1, 5), st.randoms())
@@ -81,10 +67,6 @@ def test_clusters_read_as_the_label_of_each_row():
     assert list(clusters) == [0, 1, 0]
     assert np.asarray(clusters).tolist() == [0, 1, 0]
     assert len(clusters) == 3
-
-
-def test_no_documents():
-    assert len(cluster(pairs_of([], n=0))) == 0
 
 
 def test_bad_arguments_are_refused():

@@ -13,7 +13,6 @@ from runs import ran, same
 from spotsigs import near_duplicates
 from spotsigs.exact_duplicates import Copies, Sameness
 from spotsigs.records import Document, Pairs, Signatures
-from spotsigs.signatures.idf import IdfFilter
 from spotsigs.text.checksums import checksums, squeezed
 
 BRIDGE = "<p>The council has approved the plan for a new bridge that will be built by the spring.</p>"
@@ -219,10 +218,3 @@ def test_copies_beyond_what_can_be_listed_are_refused_in_a_sentence():
     none = np.empty(0, np.int32)
     with pytest.raises(Exception, match=r"2,449,965,000 pairs .* one page alone has 70,000 duplicates"):
         copies.spread(Pairs(none, none, np.empty(0), n))
-
-
-def test_a_filter_without_copies_counts_every_page():
-    hashes = np.arange(1, 5, dtype=np.uint64)
-    rows = Signatures(("a", "b"), (None,) * 2, np.array([0, 2, 4]), hashes, np.ones(4, np.int32))
-    assert IdfFilter()(rows).lengths.tolist() == [2, 2]
-    assert IdfFilter()(rows, Copies(*[np.array([1, 1], np.int32)] * 2)).lengths.tolist() == [0, 2]

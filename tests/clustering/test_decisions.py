@@ -4,7 +4,6 @@ import csv
 
 import naive
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +12,7 @@ from strategies import examples
 
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide, priority
-from spotsigs.clustering.tables import harmless, write_cluster_list, write_lists, write_table
+from spotsigs.clustering.tables import write_cluster_list, write_csv, write_lists
 from spotsigs.errors import InputError
 from spotsigs.records import Pairs
 from spotsigs.storage.store import Strings
@@ -103,10 +102,6 @@ def drawn_pairs(n):
     )
 
 
-def reason(decisions, row):
-    return decisions.reasons(np.array([row]), NAMES)[0].as_py()
-
-
 def pairs_of(edges, n):
     i, j, similarity = (np.array(column) for column in zip(*edges, strict=True)) if edges else ([], [], [])
     return Pairs.build(np.array(i, int), np.array(j, int), np.array(similarity, float), n)
@@ -136,18 +131,6 @@ def test_policies(method, keep, kept, instead):
     decisions = decide(pairs, cluster(pairs, clusters=method, priority=rank), keep)
     assert "".join(n for n, k in zip(NAMES, decisions.kept, strict=True) if k) == kept
     assert "".join(NAMES[r] if r >= 0 else "-" for r in decisions.instead(np.arange(6))) == instead
-
-
-def test_reasons_name_partner_and_similarity():
-    pairs = pairs_of(EDGES, 6)
-    decisions = decide(pairs, cluster(pairs, clusters="components"), Keep.first)
-    assert reason(decisions, 1) == "near-duplicate of a (similarity 0.900), which is kept"
-    assert reason(decisions, 2) == "in one cluster with a, which is kept, through b (similarity 0.500)"
-    assert reason(decide(pairs, cluster(pairs), Keep.none), 3) == (
-        "near-duplicate of e (similarity 1.000), and no document that has one is kept"
-    )
-    unknown = pairs_of([(0, 1, np.nan)], 2)
-    assert reason(decide(unknown, cluster(unknown)), 1) == "near-duplicate of a, which is kept"
 
 
 @given(st.data())
@@ -185,18 +168,6 @@ def test_policies_refuse_what_they_cannot_know():
         priority(Keep.newest, 2, dates=["no", None])
 
 
-def test_lists(tmp_path):
-    pairs = pairs_of(EDGES, 6)
-    names = ["=a", "b,1", "@c", "d", "-e", "f"]
-    write_lists(decide(pairs, cluster(pairs, clusters="components")), names, tmp_path)
-    assert (tmp_path / "kept.csv").read_text() == "doc,compared\n'=a,yes\nd,yes\nf,yes\n"
-    header, b, c, e = (tmp_path / "removed.csv").read_text().splitlines()
-    assert header == "doc,kept_instead,partner,similarity,reason"
-    assert b == '"b,1",\'=a,\'=a,0.9,"near-duplicate of =a (similarity 0.900), which is kept"'
-    assert c.startswith("'@c,'=a,\"b,1\",0.5,")
-    assert e.startswith("'-e,d,d,1.0,")
-
-
 CELLS = st.text(st.sampled_from(list("=+-@＝ab,\"'\r\n\t \x1c\x85\u3000é")), max_size=6)
 
 
@@ -212,9 +183,7 @@ def naive_line(cells):
 @given(st.integers(1, 3).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=8)))
 def test_tables_are_those_written_cell_by_cell(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("csv") / "t.csv"
-    batches = [rows[:3], rows[3:]] if rows[3:] else [rows]
-    columns = [[pa.array(column, pa.string()) for column in zip(*batch, strict=True)] for batch in batches]
-    write_table(path, ["name"] * len(rows[0]), columns)
+    write_csv(path, ["name"] * len(rows[0]), rows)
     _, body = path.read_bytes().decode().split("\n", 1)
     assert body == "".join(map(naive_line, rows))
     with path.open(newline="", encoding="utf-8") as file:
@@ -293,23 +262,6 @@ def test_a_name_that_is_not_utf8_is_said(tmp_path):
         names.arrow(np.array([0, 1]))
     assert names.arrow(np.array([0, 0])).to_pylist() == ["a", "a"]
     assert len(names.arrow(np.empty(0, np.int64))) == 0
-
-
-@pytest.mark.parametrize("start", "=+-@\t\r")
-def test_formulas_are_quoted(start):
-    assert harmless(f"{start}1") == f"'{start}1"
-    assert harmless(f"x{start}") == f"x{start}"
-
-
-def test_what_breaks_lines_is_quoted(tmp_path):
-    pairs = pairs_of(EDGES, 6)
-    names = ["a\r=cmd()|x", "b\n=x", "c\r\n@y", "d", "e", "f\x85\u2028-1"]
-    write_lists(decide(pairs, cluster(pairs, clusters="components")), names, tmp_path)
-    with (tmp_path / "kept.csv").open(newline="", encoding="utf-8") as file:
-        assert list(csv.reader(file)) == [["doc", "compared"], *([name, "yes"] for name in (names[0], "d", names[5]))]
-    for raw in (tmp_path / "kept.csv").read_bytes(), (tmp_path / "removed.csv").read_bytes():
-        quoted = [part for k, part in enumerate(raw.split(b'"')) if k % 2]
-        assert raw.count(b"\r") == sum(part.count(b"\r") for part in quoted) > 0
 
 
 def test_the_newest_is_told_by_microseconds():

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from pair_files import on_disk, random_pairs
 from strategies import examples
 
-from spotsigs.clustering import parquet_tables as parquet
+from spotsigs.clustering import tables
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide
-from spotsigs.clustering.tables import write_tables
 from spotsigs.exact_duplicates import Copies
 from spotsigs.records import Measure, Overlap
 
@@ -47,10 +46,10 @@ def test_chunks_do_not_show(tmp_path_factory, seed, n, m, new_from, measure):
     )
     ids = [f"page {row}{',' * (row % 2)} {'é' * (row % 3)}" for row in range(n)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet, "ROW_GROUP", 4)
+        patch.setattr(tables, "ROW_GROUP", 4)
         for name, found in (("memory", pairs), ("disk", stored)):
             (folder / name).mkdir()
             object.__setattr__(found, "overlap", overlap)
-            write_tables(folder / name, ids, found, decisions, held, new_from=min(new_from, n))
+            tables.write_tables(folder / name, ids, found, decisions, held, new_from=min(new_from, n))
     assert set(written(folder / "memory")) == TABLES
     assert written(folder / "disk") == written(folder / "memory")

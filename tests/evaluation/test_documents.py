@@ -2,14 +2,13 @@
 
 import naive
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from spotsigs import InputError, Truth, evaluate
+from spotsigs import Truth, evaluate
 from spotsigs.clustering.clusters import ClusterMethod, cluster
-from spotsigs.evaluation.documents import Decided, b_cubed, decided
+from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.records import Pairs
 
 LABELS = st.lists(st.tuples(st.none() | st.sampled_from("abcd"), st.booleans()), min_size=1, max_size=16)
@@ -64,12 +63,3 @@ def test_a_chain_loses_stories_by_components_and_none_by_leaders():
         for method in ClusterMethod
     }
     assert lost == {ClusterMethod.components: 2, ClusterMethod.leaders: 0}
-
-
-def test_decisions_of_other_documents_are_refused_and_those_of_none_are_zero():
-    truth = Truth.from_clusters(["a", "a"])
-    with pytest.raises(InputError, match="kept are 1 documents, the truth 2"):
-        decided(np.array([True]), truth)
-    nothing = decided(np.empty(0, np.bool_), Truth(np.empty(0, np.int32), ()))
-    assert nothing == Decided(0, 0, 0, 0)
-    assert nothing.lost == nothing.left == 0

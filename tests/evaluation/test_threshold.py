@@ -47,12 +47,6 @@ def test_evidence():
     for k in range(BINS):
         upper = similarities <= 1 if k == BINS - 1 else similarities < found.edges[k + 1]
         assert found.counts[k] == np.count_nonzero((similarities >= found.edges[k]) & upper)
-    assert found.tau in found.around
-    assert found.pairs.tolist() == [np.count_nonzero(similarities >= tau) for tau in found.around]
-    lines = str(found).splitlines()
-    assert lines[0] == found.reason
-    assert sum("<- tau" in line for line in lines) == 1
-    assert sum(line.endswith(" pairs") for line in lines) == len(found.around)
 
 
 @pytest.mark.parametrize(
@@ -73,15 +67,6 @@ def test_refused_with_a_reason(similarities, says):
     found = suggest(np.array(similarities, np.float64))
     assert found.tau is None
     assert says in found.reason
-    assert len(found.around) == len(found.pairs) == 0
-    assert found.reason in str(found)
-
-
-def test_hardly_a_pair_below():
-    copies = hill(0.6, 0.12, 400)
-    found = suggest(np.concatenate([copies, [0.04, 0.05, 0.06]]))
-    assert found.tau is not None
-    assert 0.06 < found.tau < np.quantile(copies, 0.02)
 
 
 def test_the_valley_before_the_copies_and_not_another_one():
@@ -122,4 +107,3 @@ def test_a_refusal_falls_back_to_the_documented_default():
     found = refused.falling_back()
     assert found.tau == DEFAULT
     assert found.reason == f"tau={DEFAULT:g} is the default without templates: {refused.reason}"
-    assert "<- tau" in str(found)

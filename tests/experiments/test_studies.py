@@ -85,7 +85,7 @@ class TestConfiguration:
     def test_all_names_every_experiment(self):
         everything = configured("experiment=all", "data=tiny").experiment
         named = {*everything.pages, *everything.vectors, "all", "claims", "report"}
-        assert named | {"scale", "threshold"} == set(EXPERIMENTS)
+        assert named | {"scale"} == set(EXPERIMENTS)
 
     def test_methods_take_the_seed_of_the_experiment(self):
         with initialize_config_dir(str(CONF), version_base="1.3"):

@@ -57,10 +57,6 @@ def test_prefixes_of_some_lengths_are_those_of_the_tables(tau, most):
     assert prefix.tolist() == (tables.probed[lengths].astype(int) - tables.common[lengths] + k).tolist()
 
 
-def test_tables_of_no_documents_reach_to_length_1():
-    assert [len(table) for table in bounds(0.5, 0)] == [3, 2, 2, 2, 2]
-
-
 @given(st.sampled_from(TAUS), st.integers(1, 110), st.integers(0, 20), st.booleans())
 def test_prefixes_of_a_band(tau, lowest, width, own_side):
     longest = 120
@@ -105,15 +101,6 @@ def fractions_and_their_neighbours():
     exact = {a / b for b in range(1, 41) for a in range(1, b + 1)}
     beside = {float(np.nextafter(tau, end)) for tau in exact for end in (0.0, 2.0)}
     return sorted(tau for tau in exact | beside if 0.02 <= tau <= 1.0)
-
-
-@pytest.mark.parametrize("hundredths", range(10, 101))
-def test_partners_wherever_a_product_rounds(hundredths):
-    tau, longest = hundredths / 100, 130
-    tables, lengths = bounds(tau, longest), np.arange(1, longest + 1)
-    admitted = np.minimum(lengths[:, None], lengths) / np.maximum(lengths[:, None], lengths) >= tau
-    np.testing.assert_array_equal(tables.shortest[1:], 1 + admitted.argmax(axis=1))
-    np.testing.assert_array_equal(tables.longest[1:], longest - admitted[:, ::-1].argmax(axis=1))
 
 
 def test_tables_at_every_threshold_where_they_change():

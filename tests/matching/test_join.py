@@ -1,9 +1,6 @@
-import subprocess
-import sys
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +14,7 @@ from data.collections.wt10g_like import LONG, Wt10gLike
 from spotsigs.errors import InputError
 from spotsigs.matching import join_driver as join_stages
 from spotsigs.matching import join_kernels
-from spotsigs.matching.algorithm1 import SpotSigs
-from spotsigs.matching.bounds import bounds, indexed_prefixes
+from spotsigs.matching.bounds import bounds
 from spotsigs.matching.prefix_join import CrossPairs, SpotSigsTight, join, self_join
 from spotsigs.records import Corpus, RowNumbers, Vectors
 
@@ -97,15 +93,6 @@ def test_borderline_pairs_are_decided_as_in_rational_arithmetic(share, scale, le
     documents = [a, b, *(Counter(range(k, overlap)) for k in range(0, overlap, 7) if overlap > 40)]
     found = {(i, j) for i, j, _ in listed(self_join(vectors(documents), share[0] / share[1], threads=1))}
     assert ((0, 1) in found) == similar
-
-
-def test_worked_example_of_the_paper():
-    documents = [
-        Counter({1: 5, 2: 4, 3: 4}),
-        Counter({1: 8, 2: 4}),
-        Counter({1: 4, 2: 5, 3: 5}),
-    ]
-    assert listed(self_join(vectors(documents), 0.8)) == [(0, 2, 0.8)]
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 300])
@@ -236,29 +223,6 @@ def test_matcher_tells_its_times_and_work():
     assert pairs.n == 2000
 
 
-@pytest.mark.parametrize("bad", [{"tau": 0.0}, {"tau": 1.1}, {"threads": 0}])
-def test_bad_parameters_are_refused(bad):
-    with pytest.raises(InputError):
-        SpotSigsTight(**bad)
-    with pytest.raises(InputError):
-        self_join(vectors([Counter({1: 1})]), bad.get("tau", 0.5), threads=bad.get("threads"))
-
-
-@repeatable
-@given(seed=st.integers(0, 2**32), tau=st.sampled_from(TAUS), own_side=st.booleans())
-def test_similar_documents_meet_often_enough_in_their_prefixes(seed, tau, own_side):
-    rng = np.random.default_rng(seed)
-    a = np.sort(rng.choice(300, size=rng.integers(1, 200), replace=False))
-    b = np.union1d(rng.choice(a, size=rng.integers(1, len(a) + 1), replace=False), rng.integers(300, size=5))
-    a, b = sorted((a, b), key=len) if own_side else (a, b)  # on the own side the longer one probes
-    if len(np.intersect1d(a, b)) / len(np.union1d(a, b)) < tau:
-        return
-    tables = bounds(tau, 300)
-    shortest, taken = indexed_prefixes(tables, max(1, len(b) - 3), len(b) + 3, own_side)
-    met = np.intersect1d(b[: tables.probed[len(b)]], a[: taken[len(a) - shortest]])
-    assert len(met) >= tables.common[len(b)]
-
-
 def product_pairs(collection, tau):
     """Similar pairs by a sparse product over numbered occurrences, in blocks of rows."""
     rows = np.repeat(np.arange(len(collection)), np.diff(collection.indptr))
@@ -300,35 +264,5 @@ def test_equals_a_sparse_product_on_100_000_documents():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("tau", [0.5, 0.9])
-def test_equals_algorithm_1_on_100_000_documents(tau):
-    corpus = Corpus(Wt10gLike(documents=100_000).vectors())
-    tight, printed = (matcher(tau=tau)(corpus) for matcher in (SpotSigsTight, SpotSigs))
-    assert len(tight) > 100_000
-    assert np.array_equal(tight.i, printed.i)
-    assert np.array_equal(tight.j, printed.j)
-    assert np.array_equal(tight.similarity, printed.similarity)
-
-
-@pytest.mark.long
 def test_equals_a_sparse_product_on_long_documents():
     assert_equals_the_product(Wt10gLike(documents=5000, mean_length=LONG).vectors(), [0.3, 0.5, 0.7, 0.9])
-
-
-@pytest.mark.long
-def test_a_second_process_compiles_nothing(tmp_path):
-    program = (
-        "from data.collections.wt10g_like import Wt10gLike; from spotsigs import join_kernels as k;"
-        "from spotsigs.matching.prefix_join import self_join; self_join(Wt10gLike(documents=2000).vectors(), 0.5);"
-        "print(sum(sum(f.stats.cache_misses.values()) for f in vars(k).values() if hasattr(f, 'stats')))"
-    )
-    for expected in (True, False):
-        run = subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=Path(__file__).parents[2],
-            env={"NUMBA_CACHE_DIR": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert (int(run.stdout) > 0) == expected

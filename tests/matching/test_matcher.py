@@ -38,14 +38,6 @@ def test_every_exact_matcher_returns_all_similar_pairs(variant, documents, tau, 
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@given(documents=collections(), tau=st.sampled_from(TAUS))
-def test_sets_too(variant, documents, tau):
-    sets = [Counter(set(document)) for document in documents]
-    pairs = VARIANTS[variant](tau=tau, threads=1)(Corpus(vectors(documents).as_sets()))
-    assert set(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True)) == set(naive.similar_pairs(sets, tau))
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
 @given(drawn=borderline_collections())
 def test_borderline_pairs_are_decided_as_in_rational_arithmetic(variant, drawn):
     documents, tau = drawn

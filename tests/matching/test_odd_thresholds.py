@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import tracemalloc
 import warnings
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -49,7 +47,7 @@ def test_any_number_is_a_threshold_as_the_float_it_is(tau):
             lambda tau: join(FEW, FEW, tau), lambda tau: partition_boundaries(tau, 9)],
 )  # fmt: skip
 def test_what_is_no_number_is_refused_in_a_sentence(tau, use):
-    with pytest.raises(InputError, match=r"^tau must (be a number|lie) in \(0, 1\], got "):
+    with pytest.raises(InputError, match=r"^tau must be (a number )?in \(0, 1\], got "):
         use(tau)
 
 
@@ -87,35 +85,6 @@ def test_sums_that_are_no_floats_any_more():
     for tau in (1.0, 1 - 2**-53):
         assert len(BruteForce(tau=tau)(Corpus(vectors))) == len(self_join(vectors, tau)) == 1
         assert len(join(vectors, vectors, tau)) == 4
-
-
-# methods of a user
-
-
-@dataclass(frozen=True)
-class Mistaken:
-    """A text extractor, or a scheme, that adds a number to a string once it sees a page of a collection."""
-
-    label: ClassVar[str] = "mistaken"
-    marked: ClassVar[bool] = False
-
-    def __call__(self, given):
-        if getattr(given, "id", None) == "":  # the page that is tried first
-            return "x"
-        return SpotSignatures()(given) if not len(getattr(given, "starts", "x")) else "x" + len(given.__class__.__mro__)
-
-
-def test_a_mistake_in_a_method_is_no_unreadable_page():
-    pages = Folder(path="data/tiny")
-    with pytest.raises(InputError, match=r"^Mistaken has a mistake, found at .*: TypeError: "):
-        extract(pages, Mistaken(), SpotSignatures(), Serial())
-
-
-def test_a_mistake_in_a_scheme_is_no_unreadable_page(tmp_path):
-    from spotsigs.outofcore.segments import extract_segments
-
-    with pytest.raises(InputError, match=r"^Mistaken has a mistake, found at .*: TypeError: "):
-        extract_segments(tmp_path / "x", Folder(path="data/tiny"), VisibleText(), Mistaken(), Serial())
 
 
 def test_a_page_that_a_library_cannot_read_is_still_a_skipped_record():

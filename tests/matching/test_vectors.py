@@ -10,7 +10,7 @@ from strategies import collections
 
 from spotsigs.errors import InputError
 from spotsigs.records import Signatures, Vectors
-from spotsigs.signatures.idf import Idf, IdfFilter, dense_ids
+from spotsigs.signatures.idf import Idf, IdfFilter
 
 
 def signatures(documents):
@@ -41,12 +41,6 @@ def test_the_filter_keeps_the_band_and_long_enough_documents(documents, low, hig
         Counter({back[int(kept.vocabulary[i])]: int(c) for i, c in zip(*row, strict=True)}) for row in rows
     ] == wanted
     assert kept.lengths.tolist() == [document.total() for document in wanted]
-
-
-def test_dense_ids_follow_the_hash_not_the_order_of_appearance():
-    ids, vocabulary = dense_ids(np.array([9, 2**63 + 5, 9, 4], np.uint64))
-    assert ids.tolist() == [1, 2, 1, 0]
-    assert vocabulary.tolist() == [4, 9, 2**63 + 5]
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=8), max_size=6))
@@ -105,11 +99,6 @@ def test_counters_sets_and_matrices_are_the_same_rows(counters):
         shared = [[sum(min(a[f], b[f]) for f in a.keys() & b.keys()) for b in rows] for a in rows]
         wanted = np.minimum(counted[:, None].astype(int), counted[None].astype(int)).sum(axis=2)
         assert np.array_equal(np.reshape(shared, wanted.shape), wanted)
-
-
-def test_vectors_from_features_name_their_documents():
-    vectors = Vectors.from_sets([{"a", "b"}, {"b", "a"}, ()], doc_ids=["x", "y", "z"])
-    assert (list(vectors.doc_ids), vectors.lengths.tolist()) == (["x", "y", "z"], [2, 2, 0])
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from naive import jaccard
+
 Multiset = Counter[int]
-
-
-def similarity(a: Multiset, b: Multiset) -> float:
-    """Return the multiset Jaccard, 0 for empty documents."""
-    union = sum((a | b).values())
-    return sum((a & b).values()) / union if a and b else 0.0
 
 
 def as_sets(documents: Sequence[Multiset]) -> list[Multiset]:
@@ -22,13 +18,13 @@ def as_sets(documents: Sequence[Multiset]) -> list[Multiset]:
 def self_join(documents: Sequence[Multiset], tau: float) -> list[tuple[int, int, float]]:
     """Return all similar pairs of one collection, sorted."""
     n = len(documents)
-    compared = ((i, j, similarity(documents[i], documents[j])) for i in range(n) for j in range(i + 1, n))
+    compared = ((i, j, jaccard(documents[i], documents[j])) for i in range(n) for j in range(i + 1, n))
     return [pair for pair in compared if pair[2] >= tau]
 
 
 def join(left: Sequence[Multiset], right: Sequence[Multiset], tau: float) -> list[tuple[int, int, float]]:
     """Return all similar pairs of a left and a right document, sorted."""
-    compared = ((i, j, similarity(a, b)) for i, a in enumerate(left) for j, b in enumerate(right))
+    compared = ((i, j, jaccard(a, b)) for i, a in enumerate(left) for j, b in enumerate(right))
     return [pair for pair in compared if pair[2] >= tau]
 
 

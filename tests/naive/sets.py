@@ -10,6 +10,8 @@ from math import gcd, sqrt
 
 import numpy as np
 
+from naive import components, jaccard  # noqa: F401
+from naive import similar_pairs as jaccard_pairs  # noqa: F401
 from spotsigs.records import Vectors
 
 Multiset = Counter[int]
@@ -34,18 +36,6 @@ def found(pairs, order=None) -> Found:
     order = list(range(pairs.n)) if order is None else list(order)
     ends = zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True)
     return {(min(order[a], order[b]), max(order[a], order[b])): s for a, b, s in ends}
-
-
-def jaccard(a: Multiset, b: Multiset) -> float:
-    return sum((a & b).values()) / sum((a | b).values()) if a or b else 0.0
-
-
-def jaccard_pairs(documents: Sequence[Multiset], tau: float) -> Found:
-    return {
-        (i, j): jaccard(a, b)
-        for (i, a), (j, b) in combinations(enumerate(documents), 2)
-        if (a or b) and jaccard(a, b) >= tau
-    }
 
 
 def log_ratio(n: int, df: int) -> float:
@@ -159,22 +149,6 @@ def seven_steps(sketches: Sequence[set], least: int) -> tuple[Counter, list[set[
         groups.setdefault(shingle, []).append(document)
     common = Counter(pair for members in groups.values() for pair in combinations(sorted(members), 2))
     return common, components(len(sketches), [pair for pair, c in common.items() if c >= least])
-
-
-def components(n: int, pairs: Sequence[tuple[int, int]]) -> list[set[int]]:
-    parent = list(range(n))
-
-    def find(x: int) -> int:
-        while parent[x] != x:
-            x = parent[x]
-        return x
-
-    for i, j in pairs:
-        parent[find(i)] = find(j)
-    groups: dict[int, set[int]] = {}
-    for x in range(n):
-        groups.setdefault(find(x), set()).add(x)
-    return sorted(groups.values(), key=min)
 
 
 def copies(seed: int, n: int = 120, vocabulary: int = 400, longest: int = 40) -> list[Multiset]:

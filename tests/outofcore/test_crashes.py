@@ -26,7 +26,7 @@ from pathlib import Path
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.outofcore.pipeline import Store, VectorSettings
-from spotsigs.clustering.parquet_tables import write_pairs
+from spotsigs.clustering.tables import write_pairs
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
 

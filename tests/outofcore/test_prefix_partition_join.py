@@ -18,7 +18,7 @@ from strategies import TAUS, borderline_collections, collections, examples, is_l
 
 from spotsigs.clustering.clusters import ClusterMethod, Cohesion, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide
-from spotsigs.clustering.parquet_tables import write_pairs
+from spotsigs.clustering.tables import write_pairs
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.matching.bounds import prefixes
@@ -393,7 +393,7 @@ def test_clusters_and_table_equal_those_in_memory(tmp_path, engine):
 
 
 def test_the_table_of_pairs_is_the_same_file_for_any_budget(tmp_path, monkeypatch):
-    monkeypatch.setattr("spotsigs.clustering.parquet_tables.ROW_GROUP", 7)
+    monkeypatch.setattr("spotsigs.clustering.tables.ROW_GROUP", 7)
     vectors = copies(3)
     save_vectors(tmp_path / "v", vectors)
     found = join_store(tmp_path / "v", tmp_path / "p", 0.6, Serial(), memory=SMALL)

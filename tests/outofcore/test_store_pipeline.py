@@ -150,7 +150,7 @@ from spotsigs.engines import Serial
 from spotsigs.outofcore.vectorize import build_vectors
 from spotsigs.outofcore.pipeline import data_budget
 from spotsigs.clustering.clusters import cluster
-from spotsigs.clustering.parquet_tables import write_pairs
+from spotsigs.clustering.tables import write_pairs
 from spotsigs.outofcore.segments import Segments
 from spotsigs.signatures.idf import IdfFilter
 folder, memory = Path(sys.argv[1]), int(sys.argv[2])

@@ -17,7 +17,7 @@ from runs import configured
 from spotsigs.cli import main as command
 from spotsigs.clustering.clusters import cluster
 from spotsigs.records import Pairs
-from spotsigs.reports.cluster_page import Limits, _spots, _word_places, common_prefix, write_cluster_page
+from spotsigs.reports.cluster_page import Limits, _spots, common_prefix, token_edges, write_cluster_page
 from spotsigs.runs.runner import run
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.tokens import tokenize
@@ -109,10 +109,9 @@ def test_pairs_without_similarity_and_no_pairs(tmp_path):
     ],
 )
 def test_words_are_found_where_they_stand(text):
-    words, places = _word_places(text)
+    words, places = tokenize(text).words, token_edges(text)
     units = text.encode("utf-16-le")
     shown = [units[2 * a : 2 * b].decode("utf-16-le") for a, b in places]
-    assert words == tokenize(text).words
     assert [word.lower() for word in shown] == words
     assert [a for a, _ in places] == sorted(a for a, _ in places)
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from spotsigs.clustering.clusters import cluster
 from spotsigs.engines import Serial
-from spotsigs.exact_duplicates import Copies, Sameness
-from spotsigs.matching.brute_force import BruteForce
-from spotsigs.records import Collection, Corpus, Document, Signatures
+from spotsigs.exact_duplicates import Sameness
+from spotsigs.records import Collection, Document, Signatures
 from spotsigs.signatures.extract import extract, site_of
-from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.main_content import LINK, TEXT, heaviest, outline_of, own_gains
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_kernels import FLOOR
@@ -107,20 +104,6 @@ def drawn(random: np.random.Generator) -> Forged:
     return Forged(int(random.integers(2)), tuple(quoted.tolist()), int(random.integers(0, 25)), random.random() < 0.5)
 
 
-def mutated(random: np.random.Generator, pages: tuple[Forged, ...]) -> tuple[Forged, ...]:
-    changed, at = list(pages), random.integers(len(pages))
-    page, kind = changed[at], random.integers(4)
-    if kind == 0:
-        changed[at] = drawn(random)
-    elif kind == 1:
-        changed[at] = replace(page, quoted=tuple(sorted({*page.quoted} ^ {int(random.integers(SPOTS // 2))})))
-    elif kind == 2:
-        changed[at] = replace(page, own=max(0, page.own + int(random.integers(-6, 7))))
-    else:
-        changed[at] = replace(page, imitated=1 - page.imitated, footer=not page.footer)
-    return tuple(changed)
-
-
 def attacked(world: World, forged: tuple[Forged, ...], known: bool) -> tuple[Signatures, int]:
     """Return signatures with the forged pages first, as they are preferred, and the number of these."""
     random = np.random.default_rng(5)
@@ -136,26 +119,15 @@ def row(signatures: Signatures, k: int) -> dict[int, int]:
     return dict(zip(signatures.hashes[span].tolist(), signatures.counts[span].tolist(), strict=True))
 
 
-def kept(signatures: Signatures) -> np.ndarray:
-    copies = Copies.among(signatures, Sameness.text)
-    pairs = copies.spread(BruteForce(tau=TAU)(Corpus(IdfFilter(idf_min=0.0)(signatures, copies))))
-    found = cluster(pairs, clusters="leaders")
-    stays = np.zeros(len(signatures), np.bool_)
-    stays[found.representatives] = True
-    return stays
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("forged", [1, 3, 8])
 def test_pages_of_one_host_change_no_signature_of_another(seed, forged):
     world, random = World.made(seed), np.random.default_rng(seed)
     alone, _ = attacked(world, (), known=True)
-    pages = tuple(drawn(random) for _ in range(forged))
     for _ in range(10):
-        found, n = attacked(world, pages, known=True)
+        found, n = attacked(world, tuple(drawn(random) for _ in range(forged)), known=True)
         for k in range(len(world.pages)):
             assert row(found, n + k) == row(alone, k)
-        pages = mutated(random, pages)
 
 
 def n_main(page: tuple[str, str]) -> int:
@@ -185,27 +157,15 @@ def voters(pages: int) -> tuple[Forged, ...]:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("forged", [2, 6, 12])
 def test_without_hosts_a_page_is_replaced_only_by_one_like_its_main_content(seed, forged):
-    """Hill-climb for pages that hide as much as possible of the article on both sites."""
-    world, random = World.made(seed), np.random.default_rng(seed)
-    whole = [row(attacked(world, (), known=False)[0], k) for k in (0, 1)]
-    pages, least = voters(forged), float("inf")
-    for _ in range(25):
-        other = mutated(random, pages)
-        found, n = attacked(world, other, known=False)
+    """The pages quote the article on both sites, so that most of it counts as a template; a bait quotes the rest."""
+    world = World.made(seed)
+    for pages in (voters(forged), (Forged(0, (0, 1), 0, footer=False), *voters(forged))):
+        found, n = attacked(world, pages, known=False)
         forms = np.random.default_rng(5)
-        require_floor(found, [*(("", page.html(world, forms)) for page in other), *world.pages])
+        require_floor(found, [*(("", page.html(world, forms)) for page in pages), *world.pages])
+        whole = [row(attacked(world, (), known=False)[0], k) for k in (0, 1)]
         left = sum(row(found, n + k).get(h, 0) for k in (0, 1) for h in whole[k])
-        if left <= least:
-            pages, least = other, left
-    assert forged < 12 or least < 0.5 * sum(sum(page.values()) for page in whole)  # the adversary is not a weak one
-
-
-def test_a_bait_of_fourteen_words_stands_for_no_article():
-    """The bait quotes what the voters leave of the article."""
-    world, bait = World.made(7), Forged(0, (0, 1), 0, footer=False)
-    for known in (True, False):
-        found, n = attacked(world, (bait, *voters(12)), known)
-        assert kept(found)[n : n + 2].any(), known
+        assert forged < 12 or left < 0.5 * sum(sum(page.values()) for page in whole)  # the adversary is not a weak one
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-import io
-import time
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,10 +13,8 @@ from strategies import examples
 
 from baselines.shingles import Shingles
 from spotsigs.errors import InputError
-from spotsigs.formats.folder import Folder
 from spotsigs.records import Collection, Document, Signatures, Skipped
 from spotsigs.signatures.extract import concatenate, count_signatures, extract, extract_shard, read_texts, unique_ids
-from spotsigs.signatures.reading_progress import reading
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
 
@@ -114,12 +110,6 @@ def test_a_failing_document_is_skipped():
     assert [isinstance(found, Skipped) for found in texts] == [False, True, True, True, False, False]
 
 
-def test_documents_without_signatures_keep_their_rows():
-    signatures = extract(Records((page("a", ""), page("b"), page("c", "x"))), VisibleText(), SpotSignatures(), Serial())
-    assert [len(row) for row in rows(signatures)] == [0, 5, 0]
-    assert len(signatures) == 3
-
-
 @pytest.mark.parametrize("n_shards", [0, 1, 3])
 def test_empty_collections(n_shards):
     class Empty(Collection):
@@ -144,14 +134,6 @@ def test_repeated_ids():
 
 
 @examples(100)
-@given(st.lists(st.sampled_from(["a", "a#2", "a#3", "a#2#2", "b"]), max_size=12))
-def test_ids_are_unique_and_first_ones_kept(ids):
-    unique = unique_ids(ids)
-    assert len(set(unique)) == len(ids)
-    assert all(unique[ids.index(name)] == name for name in ids)
-
-
-@examples(100)
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 4), max_size=60))
 def test_counts(values):
     hashes = np.array(values, np.uint64)
@@ -162,7 +144,7 @@ def test_counts(values):
     assert hashes.tolist() == values
 
 
-def test_many_batches_grow_in_place():
+def test_many_batches():
     batch = extract_shard(partial(iter, [page("a"), page("b")]), VisibleText(), Shingles(k=1))
     whole = concatenate(iter([batch] * 500))
     assert list(rows(whole)) == list(rows(batch)) * 500
@@ -178,29 +160,3 @@ def test_bytes_of_content():
 def test_text_configurations(path):
     text = instantiate(OmegaConf.load(path))
     assert text(Document(id="", content="a b", media_type="text/plain")) == "a b"
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_the_bar_counts_the_bytes_of_the_files(tmp_path):
-    for name, size in (("a.txt", 30_000), ("b.txt", 10_000)):
-        (tmp_path / name).write_text("x" * size)
-    out = Terminal()
-    with reading(Folder(path=str(tmp_path)), 2, out) as progress:
-        progress(1)
-        time.sleep(0.15)  # tqdm draws ten times a second at most
-        progress(1)
-    assert "/40.0k" in out.getvalue()
-    assert "2 pages" in out.getvalue()
-    with reading(Records((page("a"),)), 1, out := Terminal()) as progress:
-        progress(1)
-        assert out.getvalue() == ""  # not for an input that is read within a second
-        time.sleep(1.1)
-        progress(1)
-    assert "pages" in out.getvalue()
-    with reading(Records((page("a"),)), 1, quiet := io.StringIO()) as progress:
-        progress(1)
-    assert quiet.getvalue() == ""

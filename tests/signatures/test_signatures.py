@@ -34,12 +34,6 @@ def test_every_length_hashes_as_xxhash():
         assert xxh64(data[:size]) == xxhash.xxh64_intdigest(data[:size])
 
 
-@examples(100)
-@given(st.binary(max_size=200))
-def test_any_bytes_hash_as_xxhash(data):
-    assert xxh64(data) == xxhash.xxh64_intdigest(data)
-
-
 def test_the_papers_sentence():
     scheme = SpotSignatures(antecedents=["a", "an", "the", "is"], d=1, c=2)
     assert scheme.readable(SENTENCE) == [
@@ -113,12 +107,6 @@ def test_stopword_lists():
     assert everything.readable("Unfortunately, the fox can't") == ["unfortunately:fox", "the:fox"]
 
 
-def test_own_stopwords(tmp_path):
-    (tmp_path / "words.txt").write_text("FOX\nl'été\n", "utf-8")
-    scheme = SpotSignatures(antecedents=["the", f"@{tmp_path}/words.txt"], d=1, c=1, stopwords=f"{tmp_path}/words.txt")
-    assert scheme.readable("the fox l jump") == ["the:jump", "fox:jump", "l:jump"]
-
-
 @pytest.mark.parametrize("text", ["", "...", "the", "the the the", "fox", "the " * 1000])
 def test_degenerate_texts(text):
     assert SpotSignatures().readable(text) == []
@@ -171,9 +159,3 @@ def test_configurations(path):
     assert scheme.readable("The cat that was in a box said: the dog is on top of it with the red ball.")
     if path.stem == "spotsigs":
         assert scheme == SpotSignatures()
-
-
-def test_an_empty_list_of_antecedents(tmp_path):
-    (tmp_path / "words.txt").write_bytes(b"")
-    with pytest.raises(InputError, match="gives no word"):
-        SpotSignatures(antecedents=[f"@{tmp_path}/words.txt"])(tokenize("the fox"))
