@@ -74,7 +74,7 @@ def _reader(suffix: str, make: Callable[..., object], *, same: bool) -> Callable
 def _arrays() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         vectors = Vectors.from_csr([0, 2, 4, 5], [0, 1, 0, 1, 2], [1, 2, 1, 1, 9], doc_ids=["a", "b", "c"])
-        save_vectors(Path(folder, "s"), vectors, ["x", None, "x"])
+        save_vectors(Path(folder, "s"), vectors)
         return {path.name: path.read_bytes() for path in sorted(Path(folder, "s").glob("*.npy"))}
 
 
