@@ -261,7 +261,7 @@ RECORDS = cases(
         ),
         "a gzip stream with a wrong byte": (
             "x.jsonl.gz: cannot be read: …",
-            file("x.jsonl.gz", gzip.compress(jsonl(), mtime=0)[:-6] + b"\0\0\0\0\0\0", "jsonl"),
+            file("x.jsonl.gz", gzip.compress(jsonl(), mtime=0) + gzip.compress(b"x", mtime=0)[:-6] + bytes(6), "jsonl"),
         ),
         "a CSV row of too few fields": (
             "x.csv@113: the row has 2 fields, the header 3",
