@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.errors import require
+from spotsigs.errors import counted, require
 
 FLOOR = 0.03
 """Lower similarities are left out: those of pages that share a phrase."""
@@ -111,8 +111,7 @@ def _valley(
     """Return the bottom of the valley, its separation, and a sentence about it; None and NaN if there is none."""
     none, nan = None, float("nan")
     if len(values) < FEWEST:
-        few = f"only {len(values)} pairs reach {edges[0]:g}, too few for a histogram ({FEWEST} are needed)"
-        return none, nan, few
+        return none, nan, f"only {counted(len(values), 'pair')} of similarity {edges[0]:g} or more; a histogram needs {FEWEST}"
     if np.count_nonzero(counts) == 1:
         return none, nan, f"all {len(values):,} similarities are in one bin, so there is no valley"
     smooth = _smoothed(counts)

@@ -53,9 +53,9 @@ def test_evidence():
     ("similarities", "says"),
     [
         ([], "only 0 pairs"),
-        ([0.5] * (FEWEST - 1), "too few for a histogram"),
+        ([0.5] * (FEWEST - 1), "a histogram needs"),
         ([1.0] * 100, "are in one bin"),
-        ([0.01] * 1000 + [0.9], "only 1 pairs"),
+        ([0.01] * 1000 + [0.9], "only 1 pair "),
         (hill(0.3, 0.3, 3000), "no valley"),
         (UNRELATED, "no valley"),
         (np.concatenate([UNRELATED, hill(0.2, 0.1, 800)]), "that of a shared template"),
