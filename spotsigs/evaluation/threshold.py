@@ -111,7 +111,8 @@ def _valley(
     """Return the bottom of the valley, its separation, and a sentence about it; None and NaN if there is none."""
     none, nan = None, float("nan")
     if len(values) < FEWEST:
-        return none, nan, f"only {counted(len(values), 'pair')} of similarity {edges[0]:g} or more; a histogram needs {FEWEST}"
+        few = counted(len(values), "pair")
+        return none, nan, f"only {few} of similarity {edges[0]:g} or more; a histogram needs {FEWEST}"
     if np.count_nonzero(counts) == 1:
         return none, nan, f"all {len(values):,} similarities are in one bin, so there is no valley"
     smooth = _smoothed(counts)
