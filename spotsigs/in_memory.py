@@ -166,7 +166,6 @@ def match_in_memory(
     engine: Engine,
     *,
     sets: bool = False,
-    strict: bool = False,
     sameness: Sameness = Sameness.text,
 ) -> Matched[Signatures, Pairs]:
     """Find all pairs of a collection that fits into memory.
@@ -175,7 +174,7 @@ def match_in_memory(
     ----------
     collection : Collection or VectorCollection
         Documents, or vectors, which are matched without extraction, filters and detection of exact duplicates.
-    text, scheme, engine, strict
+    text, scheme, engine
         As in `spotsigs.signatures.extract.extract`.
     idf_filter : callable
         An `IdfFilter`, or another function from signatures and copies to vectors.
@@ -189,8 +188,8 @@ def match_in_memory(
     Raises
     ------
     InputError
-        If the scheme or the matcher rejects the input, or, with `strict`, a record cannot be read.
+        If the scheme or the matcher rejects the input.
     """
-    known = extract_distinct(collection, text, scheme, engine, strict=strict, sameness=sameness)
+    known = extract_distinct(collection, text, scheme, engine, sameness=sameness)
     corpus = corpus_of(collection, text, idf_filter, known, sets=sets)
     return known.matched(corpus, matcher(corpus))

@@ -127,7 +127,7 @@ def build_vectors(
     memory : int
         Bytes that one task may use.
     engine : Engine, optional
-        Where the tasks run; in this process by default.
+        Engine of the tasks; this process by default.
     sets : bool
         Count every signature once.
     copies : Copies, optional
@@ -141,8 +141,7 @@ def build_vectors(
         If there are too many signatures.
     """
     sizes, entries = segments.sizes(), segments.entries()
-    n = int(sizes.sum())
-    copies = Copies.none(n) if copies is None else copies
+    copies = Copies.none(int(sizes.sum())) if copies is None else copies
     segments = segments.only(copies.distinct)
     folder, engine = as_path(folder), Serial() if engine is None else engine
     job = VectorJob(
@@ -160,11 +159,8 @@ def build_vectors(
     ranges = _row_ranges(job, len(batches))
     list(run(engine, gather, ranges, "ordering"))
     with writing(folder, "vectors") as store:
-        _concatenate(store, job, len(ranges))
-        store.strings("doc_ids", segments.doc_ids)
-        store.put("content", copies.content)
-        store.put("representatives", copies.representatives)
-        store.facts |= {"rows": n, **(facts or {})}
+        _write(store, job, len(ranges), segments, copies)
+        store.facts |= {"rows": len(copies), **(facts or {})}
     remove_tree(job.path())
     return open_vectors(folder)
 
@@ -425,8 +421,8 @@ def gather(task: RowRange, out: Writer) -> None:
     out.put("rows", rows[order])
 
 
-def _concatenate(store: Writer, job: VectorJob, ranges_of_lengths: int) -> None:
-    """Concatenate the results of the tasks."""
+def _write(store: Writer, job: VectorJob, ranges_of_lengths: int, segments: Segments, copies: Copies) -> None:
+    """Write the concatenated results of the tasks, the names of the documents, and their exact duplicates."""
     rows = [job.result("gathered", k) for k in range(ranges_of_lengths)]
     words = [job.result("tallied", k) for k in range(job.ranges)]
     for name, kind in ({"rows": np.int64, "lengths": np.int64} | _ENTRY).items():
@@ -444,6 +440,9 @@ def _concatenate(store: Writer, job: VectorJob, ranges_of_lengths: int) -> None:
             ends = end + np.cumsum(sizes)
             append(ends)
             end = int(ends[-1])
+    store.strings("doc_ids", segments.doc_ids)
+    store.put("content", copies.content)
+    store.put("representatives", copies.representatives)
     store.facts["n_signatures"] = sum(int(facts.facts["signatures"]) for facts in words)
 
 
