@@ -52,7 +52,7 @@ class Sketches(NamedTuple):
     values: NDArray[np.uint64]
 
 
-class Index(NamedTuple):
+class ValueIndex(NamedTuple):
     """Inverted index of sketch values: postings list ``g`` is ``documents[starts[g]:starts[g + 1]]``, ascending.
 
     ``lists`` has the number of the list of each value of the sketches, -1 if the list is not used.
@@ -174,7 +174,7 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
             counters=counters | {"candidates": sum(part[3] for part in parts)},
         )
 
-    def inverted(self, keys: Sketches) -> tuple[Index, dict[str, int]]:
+    def inverted(self, keys: Sketches) -> tuple[ValueIndex, dict[str, int]]:
         """Build the inverted index without the lists longer than ``max_documents``; also return counts of its lists."""
         order = np.argsort(keys.values, kind="stable")
         values = keys.values[order]
@@ -192,7 +192,7 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
         lists = np.empty(len(values), np.int64)
         lists[order] = np.repeat(np.where(skipped, -1, np.arange(len(sizes))), sizes)
         rows = np.repeat(np.arange(len(keys.indptr) - 1, dtype=np.int32), np.diff(keys.indptr))
-        return Index(lists, starts, rows[order]), {
+        return ValueIndex(lists, starts, rows[order]), {
             "values": len(values),
             "shared_shingles": int(np.count_nonzero((sizes > 1) & ~skipped)),
             "triplets": int(pairs[~skipped].sum()),

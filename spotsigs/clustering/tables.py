@@ -183,7 +183,7 @@ def _removed(decisions: Decisions, doc_ids: Sequence[str], new_from: int) -> Ite
 
 
 def _known(value: float) -> float | None:
-    return None if np.isnan(value) else value
+    return value if value == value else None  # NaN: unknown
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

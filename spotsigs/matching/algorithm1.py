@@ -113,12 +113,12 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
             overlap=Overlap(corpus.vectors.lengths),
         )
 
-    def index(self, vectors: Vectors) -> Index:
+    def index(self, vectors: Vectors) -> PartitionIndex:
         """Return the inverted index of the documents, ordered by partition and length."""
         boundaries = partition_boundaries(self.tau, self.rho, self.convention) if self.partitioning else np.ones(1)
         return build_index(_dense(vectors), boundaries.astype(np.int64))
 
-    def probe(self, index: Index, start: int, stop: int) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+    def probe(self, index: PartitionIndex, start: int, stop: int) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
         """Return pairs of rows (the first probes), similarities and counters for a range of ranks (lines 3 to 33).
 
         A pair within one partition is found from both of its documents. The counters are in the order of `COUNTERS`.
@@ -141,7 +141,7 @@ def _dense(vectors: Vectors) -> Vectors:
     return replace(vectors, ids=ids, vocabulary=None)
 
 
-class Index(NamedTuple):
+class PartitionIndex(NamedTuple):
     """Inverted index over documents in order of partition and descending length.
 
     A document's position in this order is its rank. Partition ``k`` contains the ranks ``starts[k]:starts[k + 1]``, so
@@ -160,14 +160,14 @@ class Index(NamedTuple):
     counts: NDArray[np.int32]
 
 
-def build_index(vectors: Vectors, boundaries: NDArray[np.int64]) -> Index:
+def build_index(vectors: Vectors, boundaries: NDArray[np.int64]) -> PartitionIndex:
     """Sort the documents into partitions, given by the smallest length of each, and build the inverted index."""
     partitions = np.searchsorted(boundaries, vectors.lengths, side="right") - 1
     rows = np.lexsort((-vectors.lengths, partitions))
     rows = rows[vectors.lengths[rows] > 0]
     list_starts = row_starts(vectors.document_frequencies)
     postings = fill_lists(rows, vectors.indptr, vectors.ids, list_starts[:-1].copy(), len(vectors.ids))
-    return Index(
+    return PartitionIndex(
         rows,
         vectors.lengths[rows],
         partitions[rows],

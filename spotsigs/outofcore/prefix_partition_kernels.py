@@ -112,7 +112,7 @@ class Lists(NamedTuple):
     postings: NDArray[np.uint64]
 
 
-class Index(NamedTuple):
+class PrefixIndex(NamedTuple):
     """Rows that are probed, and the inverted index of the rows with which they are compared."""
 
     probing: Share
@@ -318,7 +318,7 @@ def _passed(lists: Lists, t: Any, low: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _insert_probed(index: Index, r: Any, memo: Any) -> None:
+def _insert_probed(index: PrefixIndex, r: Any, memo: Any) -> None:
     """List a row that has been probed, for the rows after it."""
     if index.own:
         _insert(index.probing, r, index.tables, index.tau, memo, index.all_rows)
@@ -327,7 +327,7 @@ def _insert_probed(index: Index, r: Any, memo: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def count_visits(index: Index, begin: Any, out: Any) -> None:
+def count_visits(index: PrefixIndex, begin: Any, out: Any) -> None:
     """Write the work of each row from `begin` on, in tokens and postings, without reading the postings."""
     probing, tables = index.probing, index.tables
     memo, of = np.full(MEMO, UNKNOWN, np.int64), -1
@@ -357,12 +357,12 @@ def _differing(total: Any, tau: Any, memo: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def probe(index: Index, begin: Any, end: Any, most: Any, counts: Any, touched: Any, out: Any) -> Any:
+def probe(index: PrefixIndex, begin: Any, end: Any, most: Any, counts: Any, touched: Any, out: Any) -> Any:
     """Write the candidate pairs of the rows ``begin:end`` with listed ones, until the output or the work is used up.
 
     Parameters
     ----------
-    index : Index
+    index : PrefixIndex
         The rows; those before ``begin`` are listed.
     most : int
         Work, as `count_visits` counts it, after which no further row is probed.

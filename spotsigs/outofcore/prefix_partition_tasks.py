@@ -31,7 +31,7 @@ from spotsigs.arrays.csr import row_starts
 from spotsigs.errors import require
 from spotsigs.matching.bounds import least_overlap, prefixes
 from spotsigs.outofcore import prefix_partition_kernels as kernels
-from spotsigs.outofcore.prefix_partition_kernels import Block, Index, Lists, Runs, Share
+from spotsigs.outofcore.prefix_partition_kernels import Block, Lists, PrefixIndex, Runs, Share
 from spotsigs.outofcore.resumable_tasks import Job, resumable
 from spotsigs.records import FloatArray, IntArray, require_listable
 from spotsigs.storage.store import Reader, Writer, entry_spans, opened, writing
@@ -307,7 +307,7 @@ class CandidateTask(NamedTuple):
     most: int
 
 
-def _index(task: CandidateTask, listed_blocks: tuple[int, int], probing_blocks: tuple[int, int]) -> Index:
+def _index(task: CandidateTask, listed_blocks: tuple[int, int], probing_blocks: tuple[int, int]) -> PrefixIndex:
     """Read the rows of a task, and list those before the ones that are probed."""
     job, tables, own = task.job, _plan(task.job).tables, listed_blocks == probing_blocks
     listed = _share(job, task.part, listed_blocks)
@@ -327,7 +327,7 @@ def _index(task: CandidateTask, listed_blocks: tuple[int, int], probing_blocks: 
         kernels.fill_lists(listed, 0, end, only_new, tables, job.tau, filled)
         return filled
 
-    return Index(probing, listed, own, lists(False), lists(True) if job.new_from else _NO_LISTS, tables, job.tau)
+    return PrefixIndex(probing, listed, own, lists(False), lists(True) if job.new_from else _NO_LISTS, tables, job.tau)
 
 
 def first_candidate_tasks(job: JoinJob, parts: int, tokens: int) -> list[CandidateTask]:

@@ -1,4 +1,4 @@
-"""What the calling process holds for each page once the pairs are on disk."""
+"""Bytes of the calling process for each page once the pairs are on disk."""
 
 import tracemalloc
 
@@ -71,8 +71,8 @@ def held(folder, make, method, keep, n):
     [
         (alone, ClusterMethod.leaders, Keep.first),
         (twos, ClusterMethod.leaders, Keep.first),
-        (twos, ClusterMethod.components, Keep.longest),
-        (chain, ClusterMethod.leaders, Keep.none),
+        pytest.param(twos, ClusterMethod.components, Keep.longest, marks=pytest.mark.long),
+        pytest.param(chain, ClusterMethod.leaders, Keep.none, marks=pytest.mark.long),
     ],
 )
 def test_bytes_a_page(tmp_path, make, method, keep):
