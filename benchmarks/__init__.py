@@ -1,1 +1,1 @@
-"""Measurements of the join, of extraction and of start-up beside peers; see ``benchmarks/README.md``."""
+"""Measurements of the join and of extraction, of this project and of other tools; see ``benchmarks/README.md``."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Collection as SizedIterable
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +31,7 @@ from spotsigs.records import (
 )
 from spotsigs.signatures.extract import extract, texts
 
-if TYPE_CHECKING:
-    from spotsigs.outofcore.segments import Segments
-
-
-SignaturesT = TypeVar("SignaturesT", bound="Signatures | Segments")
+SignaturesT = TypeVar("SignaturesT", bound=Any)  # Signatures, or Segments on disk
 PairsT = TypeVar("PairsT", bound=PairChunks)
 
 
