@@ -408,7 +408,7 @@ def cases():
             yield pytest.param(kind, k / 10, once, marks=[] if quick else pytest.mark.long)
 
 
-@pytest.mark.parametrize(("kind", "at", "once"), cases())
+@pytest.mark.parametrize(("kind", "at", "once"), list(cases()))
 def test_a_server_that_fails_at_some_request_or_from_there_on(server, undisturbed, kind, at, once):
     """A request that fails once is repeated, or the run ends and resumes."""
     collection, expected, stored, requests = undisturbed
