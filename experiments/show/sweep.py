@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from spotsigs.runs.runner import COMPLETE, shown_path
 TIMES = ("sort_hash_ms", "cluster_ms", "total_ms")
 
 PRINTED = ("row", "tau", "total_ms", *QUALITY, "best")
-"""Columns of the terminal, besides the swept keys."""
+"""Columns of a narrow terminal, besides the swept keys."""
 
 MEASURED, PUBLISHED = "measured", "published"
 
@@ -30,7 +31,7 @@ Row = dict[str, Any]
 
 
 def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> str:
-    """Write the table and the figure of a sweep; return the main columns of the table, and the paths.
+    """Write the table and the figure of a sweep; return the table and the paths.
 
     Parameters
     ----------
@@ -121,7 +122,10 @@ def _method(row: Row, swept: Sequence[str]) -> tuple[Any, ...]:
 
 
 def printed(table: Table, swept: Sequence[str]) -> str:
-    """Return the columns of a table that fit a terminal; its files have the others."""
+    """Return the table, or its main columns if the terminal is narrower; its files have the others."""
+    widest = max(map(len, replace(table, notes=()).text().splitlines()))
+    if widest <= shutil.get_terminal_size((160, 24)).columns:
+        return table.text()
     shown = [replace(c, title=c.title if c.name in (*swept, *PRINTED) else "") for c in table.columns]
     return replace(table, columns=shown).text()
 
