@@ -21,7 +21,6 @@ from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import CONTENT, TEXT, Copies
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
 from spotsigs.spelling import option
-from spotsigs.storage.store import names
 
 UNKNOWN = int(np.iinfo(np.int64).min)
 """Value for a date that is missing or cannot be read."""
@@ -149,12 +148,12 @@ class Decisions:
         leaders = self.clusters.representatives[self.clusters.labels[rows]]
         return np.where((leaders == rows) | (self.keep is Keep.none), np.int32(-1), leaders)
 
-    def reasons(self, rows: IntArray, doc_ids: Sequence[str]) -> Iterator[str]:
-        """Yield one sentence for each removed row that states why it is removed."""
+    def reasons(self, rows: IntArray, kept_names: Sequence[str], partner_names: Sequence[str]) -> Iterator[str]:
+        """Yield one sentence for each removed row, by the names of its kept document and of its partner."""
         instead, partner = self.instead(rows), self.partner[rows]
         for kept, other, is_kept, has_kept, similarity, kind in zip(
-            names(doc_ids, np.maximum(instead, 0)).to_pylist(),
-            names(doc_ids, partner).to_pylist(),
+            kept_names,
+            partner_names,
             (instead == partner).tolist(),
             (instead >= 0).tolist(),
             self.similarity[rows].tolist(),

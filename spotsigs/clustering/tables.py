@@ -172,12 +172,13 @@ def _removed(decisions: Decisions, doc_ids: Sequence[str], new_from: int) -> Ite
     for rows in flagged(~decisions.kept, new_from):
         instead = decisions.instead(rows)
         kept = names(doc_ids, np.maximum(instead, 0)).to_pylist()
+        partners = names(doc_ids, decisions.partner[rows]).to_pylist()
         yield from zip(
             names(doc_ids, rows).to_pylist(),
             (name if row >= 0 else "" for name, row in zip(kept, instead.tolist(), strict=True)),
-            names(doc_ids, decisions.partner[rows]).to_pylist(),
+            partners,
             map(_known, decisions.similarity[rows].tolist()),
-            decisions.reasons(rows, doc_ids),
+            decisions.reasons(rows, kept, partners),
             strict=True,
         )
 
