@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks
-from spotsigs.records import Corpus, FloatArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
+from spotsigs.records import Corpus, FloatArray, Measure, Pairs, Vectors
 
 
 @dataclass(frozen=True, kw_only=True)

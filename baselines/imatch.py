@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from baselines.hashing import group_rows, pairs_within, splitmix64, term_hashes
+from spotsigs.contracts import Matcher
 from spotsigs.errors import require
-from spotsigs.records import Corpus, Matcher, Measure, Pairs, Vectors
+from spotsigs.records import Corpus, Measure, Pairs, Vectors
 
 
 @dataclass(frozen=True, kw_only=True)

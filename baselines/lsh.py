@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from baselines.hashing import splitmix64
 from baselines.verify import verified
+from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import require
-from spotsigs.records import Corpus, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+from spotsigs.records import Corpus, Measure, Overlap, Pairs, Vectors
 
 
 class Scheme(Enum):

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from baselines.verify import compare
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks
+from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import InputError, require
-from spotsigs.records import Corpus, FloatArray, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+from spotsigs.records import Corpus, FloatArray, Measure, Overlap, Pairs, Vectors
 
 MINIMA_BYTES = 2**28
 """Maximal bytes of min-hashes in memory: tables are built in groups, of which only the chains are kept."""

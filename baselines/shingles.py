@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.contracts import SignatureScheme
 from spotsigs.errors import require
-from spotsigs.records import SignatureScheme, Tokens
+from spotsigs.records import Tokens
 from spotsigs.text.hashing import hash_shingles
 from spotsigs.text.tokens import tokenize
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64, term_hashes
 from spotsigs.arrays.parallel import all_cores, bit_count, concatenated, grown, over_blocks
+from spotsigs.contracts import ThreadedMatcher
 from spotsigs.errors import require
-from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, Vectors
+from spotsigs.records import Corpus, Measure, Pairs, Vectors
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 """Positions ``i`` and ``j`` of two fingerprints, and the number of bits in which they differ."""

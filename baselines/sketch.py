@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from baselines.hashing import term_hashes
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks
+from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import InputError, require
-from spotsigs.records import Corpus, FloatArray, IntArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+from spotsigs.records import Corpus, FloatArray, IntArray, Measure, Pairs, Vectors
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,8 +11,9 @@ import spotsigs
 from data.collections.gold import Gold
 from data.collections.newsframes import NewsFrames
 from data.collections.republished import Republished
+from spotsigs.contracts import Collection, SignatureScheme
 from spotsigs.engines import Serial
-from spotsigs.records import Collection, Pairs, Signatures, SignatureScheme, Truth, Vectors
+from spotsigs.records import Pairs, Signatures, Truth, Vectors
 from spotsigs.signatures.extract import extract
 from spotsigs.text.visible import VisibleText
 

@@ -16,6 +16,7 @@ from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod, cluster
 from spotsigs.clustering.decisions import UNKNOWN, Keep, decide, microseconds, priority
+from spotsigs.contracts import Collection, CollectionScheme, Shard, SignatureScheme
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError, as_choice, counted, did_you_mean, either, require, shown
 from spotsigs.exact_duplicates import Sameness
@@ -23,17 +24,7 @@ from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, InputPage, InputPa
 from spotsigs.in_memory import Matched, match_in_memory
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.records import (
-    Collection,
-    CollectionScheme,
-    Corpus,
-    Document,
-    Pairs,
-    Shard,
-    Signatures,
-    SignatureScheme,
-    Skipped,
-)
+from spotsigs.records import Corpus, Document, Pairs, Signatures, Skipped
 from spotsigs.runs.pipeline import suggested
 from spotsigs.runs.settings import AUTO
 from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate

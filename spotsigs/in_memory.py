@@ -15,20 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.row_blocks import gathered, scattered
+from spotsigs.contracts import Collection, PairChunks, SignatureScheme, VectorCollection
 from spotsigs.engines import Engine
 from spotsigs.exact_duplicates import Copies, Sameness
-from spotsigs.records import (
-    Collection,
-    Corpus,
-    Document,
-    PairChunks,
-    Pairs,
-    Signatures,
-    SignatureScheme,
-    Skipped,
-    VectorCollection,
-    Vectors,
-)
+from spotsigs.records import Corpus, Document, Pairs, Signatures, Skipped, Vectors
 from spotsigs.signatures.extract import extract, texts
 
 SignaturesT = TypeVar("SignaturesT", bound=Any)  # Signatures, or Segments on disk

@@ -5,22 +5,19 @@ documents -> tokens -> signatures -> vectors (IDF filter) -> pairs -> clusters -
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.checks import require_array, require_between, require_iterable
 from spotsigs.arrays.csr import INT32_MAX, normalise_csr, numbers, require_rows, row_starts, row_sums, take_rows
 from spotsigs.arrays.row_blocks import spans, tally
-from spotsigs.defaults import IDF_MAX, IDF_MIN, TAU
-from spotsigs.errors import InputError, as_count, as_number, as_tau, counted, require, shown
-from spotsigs.spelling import option
+from spotsigs.errors import InputError, as_count, as_number, counted, require, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,22 +72,6 @@ def unchecked(record: type[_Record], **values: Any) -> _Record:
     return made
 
 
-def _require_array(name: str, values: Any, kinds: str, length: int | None = None) -> None:
-    array = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in kinds
-    require(array, f"{name} must be a one-dimensional array of numbers, got {_described(values)}")
-    require(length is None or len(values) == length, f"{name} has {len(values)} entries where {length} are needed")
-
-
-def _described(values: Any) -> str:
-    return f"{values.dtype} of shape {values.shape}" if isinstance(values, np.ndarray) else shown(values)
-
-
-def _require_between(name: str, values: NDArray[Any], least: int, stop: int) -> None:
-    if len(values):
-        low, high = int(values.min()), int(values.max())
-        require(least <= low and high < stop, f"{name} must be in [{least}, {stop:,}), got {low} to {high:,}")
-
-
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """A record that could not be read.
@@ -105,60 +86,6 @@ class Skipped:
 
     id: str
     reason: str
-
-
-Shard = Callable[[], Iterator["Document | Skipped"]]
-"""A picklable shard of a collection: calling it yields its records, in order."""
-
-
-class Collection(ABC):
-    """Source of documents: a frozen dataclass, with one YAML in ``conf/data/``.
-
-    Attributes
-    ----------
-    truth_by : str
-        How the user can label duplicates if the collection does not: the end of a sentence.
-    idf_band : tuple of float
-        Band of normalised IDF that its pages are filtered by unless the user gives another.
-    """
-
-    truth_by: ClassVar[str] = ""
-    idf_band: ClassVar[tuple[float, float]] = (IDF_MIN, IDF_MAX)
-
-    @abstractmethod
-    def shards(self) -> Sequence[Shard]:
-        """Return the shards in document order; they do not depend on the number of workers."""
-
-    def sources(self) -> Sequence[Any]:
-        """Return the files that identify the collection; none if it is generated."""
-        return ()
-
-
-class CopyableCollection(Collection):
-    """A collection that can be written again in its own format."""
-
-    @abstractmethod
-    def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
-        """Write the files of the collection below a folder, without the documents that are not kept.
-
-        Records that are no documents or cannot be read are copied, except those after the damage in a truncated file.
-        """
-
-
-class MarkedText(ABC):
-    """A text extractor that can also mark links and blocks, for schemes that use them."""
-
-    @abstractmethod
-    def marked(self, document: Document) -> str:
-        """Return the document's text with its links and blocks marked."""
-
-
-class VectorCollection(ABC):
-    """A collection without pages: vectors that are ready to be matched."""
-
-    @abstractmethod
-    def vectors(self) -> Vectors:
-        """Return the vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,79 +116,6 @@ class Tokens:
     def words(self) -> list[str]:
         """Return the tokens as strings."""
         return self.buffer.tobytes().decode().split(":") if len(self) else []
-
-
-class SignatureScheme(ABC):
-    """Function from tokens to signatures: a frozen keyword-only dataclass, with a YAML file in ``conf/signature/``.
-
-    Attributes
-    ----------
-    label : str
-        Name in tables.
-    marked : bool
-        The scheme uses links: its tokens have them if the text has any.
-    """
-
-    label: ClassVar[str]
-    marked: ClassVar[bool] = False
-
-    @abstractmethod
-    def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
-        """Return the XXH64 of every signature occurrence, in text order, repeats included."""
-
-    @abstractmethod
-    def readable(self, text: str) -> list[str]:
-        """Return the same signatures in readable form, in text order."""
-
-    @property
-    def name(self) -> str:
-        """The label, with what its parameters add to it."""
-        return self.label
-
-    @property
-    def tells_languages(self) -> bool:
-        """Whether hashes distinguish shingles from spots, see `spotsigs.signatures.languages.IN_SHINGLES`."""
-        return False
-
-    def chains(self, tokens: Tokens) -> list[list[int]] | None:
-        """Return the numbers of the tokens that form each signature, in text order; None if they are not known."""
-        return None
-
-    def located(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Return the hash and the first token of every signature occurrence, in text order.
-
-        Raises
-        ------
-        InputError
-            If the scheme has no `chains`.
-        """
-        chains = self.chains(tokens)
-        if chains is None:
-            raise InputError(
-                f"{type(self).__name__} does not locate its signatures; {option('boilerplate', 'keep')} is possible"
-            )
-        return self(tokens), np.array([chain[0] for chain in chains], np.int32)
-
-
-class CollectionScheme(SignatureScheme):
-    """A marked scheme whose signatures of a document depend on the other documents of the collection.
-
-    Documents are reduced to outlines one by one, on any worker; `refine` gets all outlines at once. Called with the
-    tokens of one document, the scheme treats it as a collection of its own.
-    """
-
-    marked: ClassVar[bool] = True
-
-    @abstractmethod
-    def outline(self, tokens: Tokens, site: str) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Return the entries that `refine` needs of a document of a site, each a hash and a kind, in text order."""
-
-    @abstractmethod
-    def refine(self, outlines: Signatures, *, scratch: Path | None = None) -> Signatures:
-        """Turn outlines, entries in place of distinct hashes and kinds in place of counts, into signatures.
-
-        Arrays that do not fit into memory may be written to the scratch folder, which outlives the result.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,12 +203,12 @@ class Vectors:
 
     def __post_init__(self) -> None:
         for name in ("indptr", "ids", "counts", "lengths"):
-            _require_array(name, getattr(self, name), "iu")
+            require_array(name, getattr(self, name), "iu")
         n, entries = len(self.indptr) - 1, len(self.ids)
         require(n >= 0 and self.indptr[0] == 0, "indptr must start with 0 (one more entry than there are rows)")
         require(int(self.indptr[-1]) == entries, f"indptr ends at {self.indptr[-1]}, but there are {entries:,} ids")
-        _require_array("counts", self.counts, "iu", entries)
-        _require_array("lengths", self.lengths, "iu", n)
+        require_array("counts", self.counts, "iu", entries)
+        require_array("lengths", self.lengths, "iu", n)
         sized = hasattr(self.doc_ids, "__len__") and hasattr(self.doc_ids, "__getitem__")
         require(sized and not isinstance(self.doc_ids, str), f"doc_ids must be a sequence, got {shown(self.doc_ids)}")
         require(
@@ -362,10 +216,10 @@ class Vectors:
         )
         known = INT32_MAX + 1
         if self.vocabulary is not None:
-            _require_array("vocabulary", self.vocabulary, "u")
+            require_array("vocabulary", self.vocabulary, "u")
             known = len(self.vocabulary)
-        _require_between("ids", self.ids, 0, known)
-        _require_between("counts", self.counts, 1, INT32_MAX + 1)
+        require_between("ids", self.ids, 0, known)
+        require_between("counts", self.counts, 1, INT32_MAX + 1)
         require_rows(self.indptr, self.ids, self.counts, self.lengths)
 
     @classmethod
@@ -404,7 +258,7 @@ class Vectors:
         known: dict[Any, int] = {}
         indptr, ids = [0], list[int]()
         counts: list[int] = []
-        _require_rows("counters", counters)
+        require_iterable("counters", counters)
         for row, counter in enumerate(counters):
             require(isinstance(counter, Mapping), f"row {row} is of type {type(counter).__name__}; give a Counter")
             present = {feature: count for feature, count in counter.items() if count != 0}
@@ -429,7 +283,7 @@ class Vectors:
                 raise InputError(f"row {row} is a {kind}; give a set of features, or use Vectors.from_counters")
             return dict.fromkeys(features, 1)
 
-        _require_rows("sets", sets)
+        require_iterable("sets", sets)
         return cls.from_counters((ones(row, features) for row, features in enumerate(sets)), doc_ids)
 
     def __len__(self) -> int:
@@ -465,7 +319,7 @@ class Vectors:
     def take(self, rows: IntArray) -> Vectors:
         """Return the given rows, in the given order."""
         rows = numbers("rows", rows).astype(np.int64)
-        _require_between("rows", rows, 0, len(self))
+        require_between("rows", rows, 0, len(self))
         indptr, entries = take_rows(self.indptr, rows)
         return replace(
             self,
@@ -488,11 +342,6 @@ class RowNumbers(Sequence[str]):
 
     def __getitem__(self, index: Any) -> Any:
         return [str(i) for i in range(self.n)[index]] if isinstance(index, slice) else str(range(self.n)[index])
-
-
-def _require_rows(name: str, rows: Any) -> None:
-    listed = isinstance(rows, Iterable) and not isinstance(rows, str | bytes | Mapping)
-    require(listed, f"{name} must be an iterable with one entry a row, got {shown(rows)}")
 
 
 def _no_texts() -> Iterator[str]:
@@ -531,120 +380,6 @@ class Measure(StrEnum):
     fingerprint = "fingerprint"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Matcher(ABC):
-    """Function from a corpus to pairs: the base of every method, each with one YAML in ``conf/matcher/``.
-
-    Attributes
-    ----------
-    label : str
-        Name in tables.
-    measure : str
-        Similarity of its pairs: a `Measure`, or another name.
-    exact : bool
-        The pairs equal those of brute force.
-    verified : bool
-        The similarity of each pair is computed and reaches the threshold.
-    reads_texts : bool
-        The method compares texts, not signatures.
-    """
-
-    label: ClassVar[str]
-    measure: ClassVar[str]
-    exact: ClassVar[bool] = False
-    verified: ClassVar[bool] = False
-    reads_texts: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:  # noqa: B027 - a method without fields has nothing to check
-        """Check the fields; every base checks its own."""
-
-    @abstractmethod
-    def __call__(self, corpus: Corpus) -> Pairs:
-        """Return the near-duplicate pairs of the corpus."""
-
-    @property
-    def threshold(self) -> float | None:
-        """The least similarity that is reported; None if the method has no threshold."""
-        return None
-
-    @property
-    def hash_tables(self) -> tuple[Any, Any]:
-        """The fields k and l, in the paper min-hashes of a key and tables; None for one that the method lacks."""
-        return getattr(self, "k", None), getattr(self, "l", None)
-
-    def at(self, tau: float | None) -> Self:
-        """Return the method with another threshold; unchanged if it has none, or none is given."""
-        return self
-
-    def with_threads(self, threads: int) -> Self:
-        """Return the method with that number of threads; unchanged if it runs on one."""
-        return self
-
-    def on_store(self) -> ThresholdMatcher | None:
-        """Return the method that finds the same pairs among vectors on disk; None if there is none."""
-        return None
-
-    def memory_bytes(self, vectors: Vectors) -> int:
-        """Return the paper's lower bound of the memory (section 5.1): here that of the vectors alone.
-
-        An id of 4 bytes and a frequency of 2 for each entry, 4 bytes for each document.
-        """
-        return len(vectors.ids) * (4 + 2) + len(vectors) * 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class ThresholdMatcher(Matcher):
-    """A method that reports the pairs of at least some similarity.
-
-    Attributes
-    ----------
-    tau : float
-        Similarity threshold in (0, 1].
-    """
-
-    tau: float = TAU
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "tau", as_tau(self.tau))
-
-    @property
-    def threshold(self) -> float | None:  # noqa: D102 - as in the base
-        return self.tau
-
-    def at(self, tau: float | None) -> Self:  # noqa: D102 - as in the base
-        return self if tau is None else replace(self, tau=tau)
-
-
-MOST_THREADS = 256
-"""Threads of a kernel at most: more take memory and no less time."""
-
-
-def as_threads(threads: Any) -> int | None:
-    """Return a number of threads, at most `MOST_THREADS`; None, for all cores, stays None."""
-    return None if threads is None else min(as_count("threads", threads), MOST_THREADS)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ThreadedMatcher(Matcher):
-    """A method that works on several threads; their number changes no result.
-
-    Attributes
-    ----------
-    threads : int or None
-        Threads of its kernels; None takes all cores.
-    """
-
-    threads: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "threads", as_threads(self.threads))
-
-    def with_threads(self, threads: int) -> Self:  # noqa: D102 - as in the base
-        return replace(self, threads=threads)
-
-
 @dataclass(frozen=True)
 class Overlap:
     """Numbers of signatures of which the similarities of pairs are quotients.
@@ -672,39 +407,6 @@ class Overlap:
         else:
             shared = np.rint((a + b) * (similarity / (1 + similarity))).astype(np.int64)
         return shared, a + b - shared
-
-
-class PairChunks(Protocol):
-    """Pairs in chunks: in memory a single one, on disk chunks that fit a budget."""
-
-    @property
-    def n(self) -> int:
-        """Number of documents."""
-
-    @property
-    def held(self) -> int:
-        """Pairs that are in memory at a time, except those of a single document."""
-
-    @property
-    def seconds(self) -> Mapping[str, float]:
-        """Wall seconds of each stage."""
-
-    @property
-    def counters(self) -> Mapping[str, int]:
-        """Work done."""
-
-    @property
-    def overlap(self) -> Overlap | None:
-        """Numbers of signatures of the pairs; None if similarities are no quotients of them."""
-
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-
-    def chunks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-        """Iterate over the pairs in ascending order of (i, j)."""
-
-    def in_memory(self) -> Pairs | None:
-        """Return all pairs at once, None if they do not fit."""
 
 
 MOST_PAIRS = 2**31
@@ -750,9 +452,9 @@ class Pairs:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", as_count("n", self.n, 0, INT32_MAX))
-        _require_array("i", self.i, "iu")
-        _require_array("j", self.j, "iu", len(self.i))
-        _require_array("similarity", self.similarity, "f", len(self.i))
+        require_array("i", self.i, "iu")
+        require_array("j", self.j, "iu", len(self.i))
+        require_array("similarity", self.similarity, "f", len(self.i))
         for name in ("seconds", "counters"):
             value = getattr(self, name)
             require(isinstance(value, Mapping), f"{name} must be a mapping, got {shown(value)}")
@@ -786,8 +488,8 @@ class Pairs:
         n, i, j = as_count("n", n, 0, INT32_MAX), numbers("i", i), numbers("j", j)
         similarity = numbers("similarity", similarity, "fiu")
         for name, rows in (("i", i), ("j", j)):
-            _require_array(name, rows, "iu", len(similarity))
-            _require_between(name, rows, 0, n)
+            require_array(name, rows, "iu", len(similarity))
+            require_between(name, rows, 0, n)
         key = np.minimum(i, j).astype(np.int64) * n + np.maximum(i, j)
         if not np.all(key[1:] > key[:-1]):
             key, first = np.unique(key, return_index=True)
@@ -873,11 +575,11 @@ class Clusters(Sequence[int]):
     similarity_to_representative: FloatArray
 
     def __post_init__(self) -> None:
-        _require_array("labels", self.labels, "iu")
-        _require_array("representatives", self.representatives, "iu")
-        _require_array("similarity_to_representative", self.similarity_to_representative, "f", len(self.labels))
-        _require_between("labels", self.labels, 0, len(self.representatives))
-        _require_between("representatives", self.representatives, 0, len(self.labels))
+        require_array("labels", self.labels, "iu")
+        require_array("representatives", self.representatives, "iu")
+        require_array("similarity_to_representative", self.similarity_to_representative, "f", len(self.labels))
+        require_between("labels", self.labels, 0, len(self.representatives))
+        require_between("representatives", self.representatives, 0, len(self.labels))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -910,14 +612,14 @@ class Truth:
     names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        _require_array("labels", self.labels, "iu")
-        _require_between("labels", self.labels, -1, INT32_MAX)
+        require_array("labels", self.labels, "iu")
+        require_between("labels", self.labels, -1, INT32_MAX)
         require(isinstance(self.names, Sequence), f"names must be a sequence of str, got {shown(self.names)}")
 
     @classmethod
     def from_clusters(cls, clusters: Iterable[str | None]) -> Truth | None:
         """Number cluster names by first appearance; return None if no document has one."""
-        _require_rows("clusters", clusters)
+        require_iterable("clusters", clusters)
         clusters = list(clusters)
         named = all(name is None or isinstance(name, str) for name in clusters)
         require(named, "clusters must be names, of type str, or None")

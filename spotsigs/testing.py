@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import xxhash
 
+from spotsigs.contracts import Matcher, SignatureScheme
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.records import Corpus, Matcher, Pairs, Signatures, SignatureScheme
+from spotsigs.records import Corpus, Pairs, Signatures
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.text.tokens import tokenize
 

@@ -18,8 +18,9 @@ from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64
 from baselines.lcs.myers import align
 from spotsigs.arrays.csr import take_rows
 from spotsigs.arrays.parallel import all_cores, concatenated, grown
+from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import require
-from spotsigs.records import Corpus, FloatArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher
+from spotsigs.records import Corpus, FloatArray, Measure, Pairs
 
 # An end mark that needs no context, or one before white space or a closing mark.
 _SENTENCE_END = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])|(?=[\s\"'”’»)\]]|$))")

@@ -15,7 +15,8 @@ from baselines.cosine import weigh
 from baselines.hashing import group_rows, pairs_within
 from baselines.lcs.lcs_method import Lcs, Pages
 from spotsigs.arrays.parallel import bit_count, over_blocks
-from spotsigs.records import Corpus, FloatArray, Pairs, ThreadedMatcher, ThresholdMatcher
+from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
+from spotsigs.records import Corpus, FloatArray, Pairs
 
 
 class SetComparison(Enum):

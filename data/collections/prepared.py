@@ -10,10 +10,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from data.collections.fetching import replacing
+from spotsigs.contracts import CopyableCollection, Shard
 from spotsigs.formats.input_files import SHARD_BYTES
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.writers import Keep
-from spotsigs.records import CopyableCollection, Shard
 
 _FORM = 1  # of the prepared file; part of its name
 

@@ -15,8 +15,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.contracts import VectorCollection
 from spotsigs.errors import require
-from spotsigs.records import RowNumbers, VectorCollection, Vectors
+from spotsigs.records import RowNumbers, Vectors
 
 DOCUMENTS = 1_171_960
 OCCURRENCES = 25_033_143

@@ -22,8 +22,9 @@ from experiments.work.study import Line, Work
 from experiments.work.timing import quotient
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.clustering.clusters import cluster
+from spotsigs.contracts import Matcher
 from spotsigs.evaluation.documents import stories
-from spotsigs.records import Matcher, Truth
+from spotsigs.records import Truth
 from spotsigs.signatures.idf import IdfFilter
 
 SIMHASH, COSINE, LCS = "simhash", "Cosine", "LCS"

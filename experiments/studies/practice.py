@@ -27,10 +27,11 @@ from experiments.work.ngram_model import frequent_words, perplexity
 from experiments.work.result_cache import Task
 from experiments.work.study import SEVERAL, Line, Work, lines_of
 from spotsigs.clustering.clusters import ClusterMethod, cluster
+from spotsigs.contracts import Matcher
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.evaluation.metrics import ends
-from spotsigs.records import Corpus, Matcher
+from spotsigs.records import Corpus
 from spotsigs.signatures.extract import read_texts
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.text.tokens import tokenize

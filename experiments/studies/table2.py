@@ -13,8 +13,8 @@ from experiments.show.tables import Column, Table
 from experiments.studies.table1 import AT_PAPER, PUBLISHED, band_text
 from experiments.work.study import IMATCH_BAND, Line, Work
 from experiments.work.timing import cost, quotient
+from spotsigs.contracts import Matcher, VectorCollection
 from spotsigs.errors import require
-from spotsigs.records import Matcher, VectorCollection
 
 COLUMNS = [
     Column(name="method", title="Method"),

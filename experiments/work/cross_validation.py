@@ -18,11 +18,12 @@ from experiments.work.curves import FloatArray, thresholds
 from experiments.work.extracted_collections import Stored
 from experiments.work.study import Line, Work, equally_exact
 from spotsigs.clustering.clusters import cluster
+from spotsigs.contracts import Collection, Matcher, Shard
 from spotsigs.errors import require
 from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.evaluation.documents import stories as stories_of
 from spotsigs.evaluation.metrics import ends, micro_averages, tallies
-from spotsigs.records import Clusters, Collection, Document, IntArray, Matcher, Shard, Skipped, Truth
+from spotsigs.records import Clusters, Document, IntArray, Skipped, Truth
 from spotsigs.signatures.idf import IdfFilter
 
 RESAMPLES = 400

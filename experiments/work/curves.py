@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.work.extracted_collections import Stored
+from spotsigs.contracts import Matcher
 from spotsigs.errors import require
 from spotsigs.evaluation.metrics import (
     MEASURES,
@@ -23,7 +24,6 @@ from spotsigs.evaluation.metrics import (
     tallies,
 )
 from spotsigs.matching.thresholds import JoinedOnce
-from spotsigs.records import Matcher
 from spotsigs.signatures.idf import IdfFilter
 
 FloatArray = NDArray[np.float64]

@@ -13,11 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from experiments.work.result_cache import code_checksum
+from spotsigs.contracts import Shard, SignatureScheme
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.outofcore.segments import source_of
-from spotsigs.records import Corpus, Document, RowNumbers, Shard, Signatures, SignatureScheme, Skipped, Truth, Vectors
+from spotsigs.records import Corpus, Document, RowNumbers, Signatures, Skipped, Truth, Vectors
 from spotsigs.signatures.extract import concatenate, extract, extract_shard, nothing_readable, texts, texts_for
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.storage.store import fingerprint, load_signatures, opened, save_signatures

@@ -18,11 +18,11 @@ from experiments.work.extracted_collections import Source, Stored, read_together
 from experiments.work.result_cache import Cells, Task
 from experiments.work.timing import time_extraction, time_matcher
 from spotsigs.arrays.parallel import all_cores
+from spotsigs.contracts import Matcher, SignatureScheme, VectorCollection
 from spotsigs.defaults import IDF_MAX, IDF_MIN
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.output_files import write_json
-from spotsigs.records import Matcher, SignatureScheme, VectorCollection
 from spotsigs.runs.provenance import provenance
 from spotsigs.signatures.idf import IdfFilter
 

@@ -19,11 +19,11 @@ from typing import Any
 from experiments.work.extracted_collections import Source, Stored, read_together
 from experiments.work.result_cache import checksum_of_module, code_checksum
 from spotsigs.arrays.parallel import all_cores
+from spotsigs.contracts import VectorCollection
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import Copies
 from spotsigs.in_memory import Extracted
 from spotsigs.outofcore.segments import source_of
-from spotsigs.records import VectorCollection
 from spotsigs.runs.pipeline import Reuse
 from spotsigs.runs.runner import run
 from spotsigs.runs.settings import Settings

@@ -13,9 +13,10 @@ import numpy as np
 from experiments.claims.facts import Fact
 from experiments.work.extracted_collections import Source, Stored
 from experiments.work.machine_load import QUIET, ForeignLoad
+from spotsigs.contracts import Matcher
 from spotsigs.engines import Serial
 from spotsigs.evaluation.metrics import relative_recall
-from spotsigs.records import Corpus, Matcher, Pairs
+from spotsigs.records import Corpus, Pairs
 from spotsigs.runs.provenance import MIB, PeakMemory
 from spotsigs.signatures.extract import extract, extract_shard
 from spotsigs.signatures.idf import IdfFilter

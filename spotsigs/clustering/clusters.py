@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import INT32_MAX, numbers
 from spotsigs.arrays.row_blocks import flagged, gathered, own, scattered
+from spotsigs.contracts import PairChunks
 from spotsigs.errors import as_choice, as_count, require, shown
-from spotsigs.records import Clusters, FloatArray, IntArray, PairChunks
+from spotsigs.records import Clusters, FloatArray, IntArray
 
 GIANT = 20
 """Least number of documents of a giant chain, a cluster with few pairs."""

@@ -16,7 +16,8 @@ from spotsigs.arrays.arrow import numbers
 from spotsigs.arrays.row_blocks import flagged
 from spotsigs.clustering.clusters import Cohesion
 from spotsigs.clustering.decisions import Decisions
-from spotsigs.records import Clusters, Overlap, PairChunks
+from spotsigs.contracts import PairChunks
+from spotsigs.records import Clusters, Overlap
 from spotsigs.storage.atomic import replacing
 from spotsigs.storage.store import names
 
@@ -58,7 +59,7 @@ def write_pairs(
 ) -> None:
     """Write the columns ``doc_a, doc_b, similarity``, and the quotient's terms: ``shared, union``, null if unknown.
 
-    The chunks are those of `spotsigs.records.PairChunks`.
+    The chunks are those of `spotsigs.contracts.PairChunks`.
     """
     import pyarrow as pa
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from spotsigs.contracts import CopyableCollection, Shard
 from spotsigs.errors import InputError, require
 from spotsigs.formats.compression import READ_ERRORS, compression
 from spotsigs.formats.input_files import (
@@ -22,7 +23,7 @@ from spotsigs.formats.input_files import (
     windows,
 )
 from spotsigs.formats.writers import copy_whole, packed, target_of
-from spotsigs.records import CopyableCollection, Document, Shard, Skipped
+from spotsigs.records import Document, Skipped
 
 Parse = Callable[[], Document | Skipped]
 Piece = tuple[int, tuple[bytes, Parse | None]]
@@ -121,7 +122,7 @@ class FileCollection(CopyableCollection):
         return shards
 
     def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
-        """Copy every record but the removed documents, see `spotsigs.records.CopyableCollection`."""
+        """Copy every record but the removed documents, see `spotsigs.contracts.CopyableCollection`."""
         for source in self.sources():
             if self.unreadable(source):
                 copy_whole(source, folder)

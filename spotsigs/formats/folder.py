@@ -13,6 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import ClassVar
 
+from spotsigs.contracts import CopyableCollection, Shard
 from spotsigs.errors import InputError, require
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, open_bytes
 from spotsigs.formats.input_files import (
@@ -26,7 +27,7 @@ from spotsigs.formats.input_files import (
     reason,
 )
 from spotsigs.formats.writers import copy_whole
-from spotsigs.records import CopyableCollection, Document, Shard, Skipped
+from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import in_words, largest_page
 
 _PACKED = (".gz", ".zst", ".bz2")
@@ -93,7 +94,7 @@ class Folder(CopyableCollection):
         return [partial(map, self._record, batch) for batch in _batches(sources, self.shard_bytes)]
 
     def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
-        """Copy every file but the removed pages, see `spotsigs.records.CopyableCollection`."""
+        """Copy every file but the removed pages, see `spotsigs.contracts.CopyableCollection`."""
         for source in self.sources():
             record = self._record(source)
             if isinstance(record, Skipped) or keep(record):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from spotsigs.contracts import Collection, Shard
 from spotsigs.errors import InputError
-from spotsigs.records import Collection, Shard
 
 
 @dataclass(frozen=True, kw_only=True)

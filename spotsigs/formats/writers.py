@@ -14,10 +14,11 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from spotsigs.contracts import CopyableCollection
 from spotsigs.errors import InputError, reason
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, raw
 from spotsigs.formats.input_files import InputFile, file_name
-from spotsigs.records import CopyableCollection, Document
+from spotsigs.records import Document
 from spotsigs.spelling import is_command, option
 from spotsigs.storage.locations import local_folder
 

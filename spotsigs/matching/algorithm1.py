@@ -12,19 +12,10 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks, overlap, renumbered
+from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import as_choice, as_count, as_flag
 from spotsigs.matching.partitions import MOST_RHO, Convention, partition_boundaries
-from spotsigs.records import (
-    Corpus,
-    FloatArray,
-    IntArray,
-    Measure,
-    Overlap,
-    Pairs,
-    ThreadedMatcher,
-    ThresholdMatcher,
-    Vectors,
-)
+from spotsigs.records import Corpus, FloatArray, IntArray, Measure, Overlap, Pairs, Vectors
 
 COUNTERS = (
     "lists_opened",

@@ -10,7 +10,8 @@ import numpy as np
 from numba import njit
 
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks, overlap
-from spotsigs.records import Corpus, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher
+from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
+from spotsigs.records import Corpus, Measure, Overlap, Pairs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,9 @@ from numba import njit
 
 from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks
+from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.matching.algorithm1 import fill_lists
-from spotsigs.records import Corpus, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+from spotsigs.records import Corpus, Measure, Overlap, Pairs, Vectors
 
 
 @dataclass(frozen=True, kw_only=True)

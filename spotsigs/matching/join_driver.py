@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts, row_sums, take_rows
 from spotsigs.arrays.parallel import all_cores, renumbered
+from spotsigs.contracts import as_threads
 from spotsigs.matching import join_kernels as kernels
 from spotsigs.matching.bounds import Bounds, bounds, indexed_prefixes
 from spotsigs.matching.join_kernels import Documents, Links, Postings, Rows, Scratch, TokenOrder
-from spotsigs.records import FloatArray, Vectors, as_threads, require_listable
+from spotsigs.records import FloatArray, Vectors, require_listable
 
 LONGEST = 2**22
 """Length in occurrences beyond which a document is compared row by row instead of being expanded into tokens."""

@@ -14,17 +14,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import as_flag, as_number, as_tau, require, shown
-from spotsigs.records import (
-    Corpus,
-    FloatArray,
-    Measure,
-    Overlap,
-    Pairs,
-    ThreadedMatcher,
-    ThresholdMatcher,
-    Vectors,
-)
+from spotsigs.records import Corpus, FloatArray, Measure, Overlap, Pairs, Vectors
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from spotsigs.records import Corpus, Matcher, Pairs
+from spotsigs.contracts import Matcher
+from spotsigs.records import Corpus, Pairs
 from spotsigs.storage.identity import identity
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from spotsigs.contracts import Collection, CollectionScheme, SignatureScheme
 from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine, end_workers
 from spotsigs.errors import InputError, as_tau, counted, reason, require
 from spotsigs.exact_duplicates import WORDS, Copies, Sameness
@@ -22,7 +23,7 @@ from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR, write_pairs
 from spotsigs.outofcore.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.outofcore.template_pass import refine_segments, refined_page
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors, rounds_of
-from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme
+from spotsigs.records import Document, Signatures
 from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of
 from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
 from spotsigs.signatures.idf import IdfFilter

@@ -17,10 +17,11 @@ from numpy.typing import DTypeLike, NDArray
 from tqdm import tqdm
 
 from spotsigs.arrays.csr import row_sums
+from spotsigs.contracts import Collection, Shard, SignatureScheme
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import WORDS, Copies, Sameness
-from spotsigs.records import Collection, Document, Shard, SignatureScheme, Skipped
+from spotsigs.records import Document, Skipped
 from spotsigs.signatures.extract import extract_parts, refusal, unique_names
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.storage.identity import identity

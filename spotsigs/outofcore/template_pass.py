@@ -13,9 +13,10 @@ import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts, take_rows
+from spotsigs.contracts import CollectionScheme
 from spotsigs.errors import InputError, require
 from spotsigs.outofcore.segments import Segments
-from spotsigs.records import CollectionScheme, Signatures
+from spotsigs.records import Signatures
 from spotsigs.signatures.main_content import LINK
 from spotsigs.storage.atomic import staging_folder
 from spotsigs.storage.identity import identity

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.clustering.clusters import Cohesion, cohesion
+from spotsigs.contracts import SignatureScheme
 from spotsigs.output_files import replacing
-from spotsigs.records import Clusters, Measure, Overlap, Pairs, SignatureScheme
+from spotsigs.records import Clusters, Measure, Overlap, Pairs
 from spotsigs.text.tokens import tokenize
 
 TEMPLATES = Path(__file__).parent / "templates"

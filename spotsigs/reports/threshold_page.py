@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
+from spotsigs.contracts import SignatureScheme
 from spotsigs.evaluation.documents import decided
 from spotsigs.evaluation.metrics import micro_averages, tallies
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
 from spotsigs.in_memory import Matched
 from spotsigs.output_files import replacing, write_csv
-from spotsigs.records import Pairs, Signatures, SignatureScheme, Truth
+from spotsigs.records import Pairs, Signatures, Truth
 from spotsigs.reports.charts import LogAxis, histogram
 from spotsigs.reports.cluster_page import collapsed, common_prefix, packed, rendered
 

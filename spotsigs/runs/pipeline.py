@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from spotsigs.clustering.clusters import Cohesion, cluster, cohesion
 from spotsigs.clustering.decisions import Decisions, Keep, decide, priority
+from spotsigs.contracts import Collection, CollectionScheme, Matcher, SignatureScheme, VectorCollection
 from spotsigs.defaults import TAU
 from spotsigs.engines import end_workers
 from spotsigs.errors import InputError, require
@@ -27,17 +28,7 @@ from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
 from spotsigs.formats.stored import StoredCollection
 from spotsigs.in_memory import Extracted, Matched, corpus_of, extract_distinct
 from spotsigs.matching.thresholds import JoinedOnce
-from spotsigs.records import (
-    Collection,
-    CollectionScheme,
-    Corpus,
-    Matcher,
-    Signatures,
-    SignatureScheme,
-    Truth,
-    VectorCollection,
-    Vectors,
-)
+from spotsigs.records import Corpus, Signatures, Truth, Vectors
 from spotsigs.runs.provenance import PeakMemory
 from spotsigs.runs.settings import AUTO, Settings
 from spotsigs.runs.stores import kept_store, own_store

@@ -15,11 +15,12 @@ from spotsigs import terminal
 from spotsigs.arrays.row_blocks import own
 from spotsigs.clustering.decisions import Keep, unreadable_dates
 from spotsigs.clustering.tables import write_tables
+from spotsigs.contracts import CopyableCollection, VectorCollection
 from spotsigs.errors import counted, require
 from spotsigs.evaluation.metrics import Quality
 from spotsigs.formats.writers import copy_errors, prepare_copy, publish_copy, require_free, withdraw_copy
 from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
-from spotsigs.records import CopyableCollection, Document, VectorCollection
+from spotsigs.records import Document
 from spotsigs.runs.pipeline import Outcome, Reuse, outcome_of, readable_texts
 from spotsigs.runs.provenance import MIB, TreeMemory, provenance
 from spotsigs.runs.settings import Settings

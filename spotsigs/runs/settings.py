@@ -7,9 +7,9 @@ from typing import Any
 
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import Keep
+from spotsigs.contracts import Matcher, SignatureScheme
 from spotsigs.engines import Engine
 from spotsigs.exact_duplicates import Sameness
-from spotsigs.records import Matcher, SignatureScheme
 from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.signatures.idf import IdfFilter
 
@@ -24,7 +24,7 @@ class Settings:
     Attributes
     ----------
     collection, text, signature, idf_filter, matcher, engine : object
-        Parts of the stages, see `spotsigs.records`.
+        Parts of the stages, see `spotsigs.contracts`.
     experiment : object or None
         Called with these settings instead of a single run.
     auto : bool

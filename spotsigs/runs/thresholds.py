@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from spotsigs.contracts import VectorCollection
 from spotsigs.errors import require
 from spotsigs.evaluation.threshold import FLOOR
 from spotsigs.in_memory import corpus_of, extract_distinct
 from spotsigs.matching.prefix_join import self_join
 from spotsigs.output_files import writing
-from spotsigs.records import Truth, VectorCollection
+from spotsigs.records import Truth
 from spotsigs.reports.threshold_page import compare_thresholds, write_threshold_page
 from spotsigs.runs.pipeline import readable_texts
 from spotsigs.runs.settings import Settings

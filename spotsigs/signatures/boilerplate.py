@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from spotsigs.records import SignatureScheme
+from spotsigs.contracts import SignatureScheme
 
 
 class Boilerplate(Enum):

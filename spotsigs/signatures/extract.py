@@ -18,19 +18,11 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import concatenated
+from spotsigs.contracts import Collection, CollectionScheme, MarkedText, Shard, SignatureScheme
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import Copies, Sameness
-from spotsigs.records import (
-    Collection,
-    CollectionScheme,
-    Document,
-    MarkedText,
-    Shard,
-    Signatures,
-    SignatureScheme,
-    Skipped,
-)
+from spotsigs.records import Document, Signatures, Skipped
 from spotsigs.spelling import option
 from spotsigs.text.checksums import checksums
 from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked

@@ -15,7 +15,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.types import Bytes, Int32s, Int64s, UInt64s
-from spotsigs.records import SignatureScheme, Tokens
+from spotsigs.contracts import SignatureScheme
+from spotsigs.records import Tokens
 from spotsigs.text.hashing import _xxh64
 
 TEXT, LINKED, LINK = range(3)

@@ -14,8 +14,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.types import Bytes, Int32s, Int64s, UInt64s
+from spotsigs.contracts import SignatureScheme
 from spotsigs.errors import InputError, as_count, as_flag, require, shown
-from spotsigs.records import SignatureScheme, Tokens
+from spotsigs.records import Tokens
 from spotsigs.signatures.languages import (
     AUTO,
     ENGLISH,

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.parallel import all_cores, concatenated, over_blocks
-from spotsigs.records import CollectionScheme, Signatures, Tokens
+from spotsigs.contracts import CollectionScheme
+from spotsigs.records import Signatures, Tokens
 from spotsigs.signatures.main_content import MainContent, outline_of
 from spotsigs.signatures.template_kernels import PageFeatures, PageLinks, page_features, remove_templates
 from spotsigs.storage.store import concatenated_on_disk

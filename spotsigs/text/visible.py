@@ -9,8 +9,9 @@ import logging
 from dataclasses import dataclass
 from importlib.util import find_spec
 
+from spotsigs.contracts import MarkedText
 from spotsigs.errors import require
-from spotsigs.records import Document, MarkedText
+from spotsigs.records import Document
 from spotsigs.text.charset import to_utf8
 from spotsigs.text.markup import UNMARKED, parsing_cost, simplify
 from spotsigs.text.size_limits import require_within_limit

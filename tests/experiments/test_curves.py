@@ -13,12 +13,13 @@ from baselines.imatch import IMatch
 from experiments.studies.quality import QualityCurves
 from experiments.work.curves import Curve, compared, quality_curve
 from experiments.work.extracted_collections import Source, read
+from spotsigs.contracts import ThresholdMatcher
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.evaluation.metrics import evaluate, tallies
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
-from spotsigs.records import Pairs, ThresholdMatcher, Truth
+from spotsigs.records import Pairs, Truth
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 

@@ -16,7 +16,7 @@ from pandas import read_csv
 import spotsigs
 from experiments.claims.judged_claims import judge_all
 from experiments.config import build
-from spotsigs import records
+from spotsigs import contracts, records
 from spotsigs.signatures.languages import languages
 from spotsigs.testing import check_signature_scheme
 
@@ -173,8 +173,12 @@ class TestReference:
         assert {f"spotsigs.{name}" for name in spotsigs.__all__} <= set(referred())
 
     def test_it_has_every_record(self):
-        public = [name for name, kind in vars(records).items() if getattr(kind, "__module__", "") == records.__name__]
-        public = {name for name in public if isinstance(getattr(records, name), type) and not name.startswith("_")}
+        public = {
+            name
+            for module in (records, contracts)
+            for name, kind in vars(module).items()
+            if isinstance(kind, type) and kind.__module__ == module.__name__ and not name.startswith("_")
+        }
         assert public <= {name.rpartition(".")[2] for name in referred()}
 
     def test_it_has_what_the_configuration_names(self):

@@ -9,11 +9,12 @@ import pytest
 from stores import match_on_disk
 from test_engines import ENGINES
 
+from spotsigs.contracts import Collection
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.segments import extract_segments, finished_segments
-from spotsigs.records import Collection, Document, Skipped
+from spotsigs.records import Document, Skipped
 from spotsigs.signatures.extract import extract, extract_shard
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from spotsigs.contracts import Collection
 from spotsigs.engines import Serial
 from spotsigs.exact_duplicates import Sameness
-from spotsigs.records import Collection, Document, Signatures
+from spotsigs.records import Document, Signatures
 from spotsigs.signatures.extract import extract, site_of
 from spotsigs.signatures.main_content import LINK, TEXT, heaviest, outline_of, own_gains
 from spotsigs.signatures.spots import SpotSignatures

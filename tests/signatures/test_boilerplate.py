@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import pytest
 
 from baselines.shingles import Shingles
+from spotsigs.contracts import Collection, SignatureScheme
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.records import Collection, Document, SignatureScheme, Tokens
+from spotsigs.records import Document, Tokens
 from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.spots import SpotSignatures

@@ -12,8 +12,9 @@ from omegaconf import OmegaConf
 from strategies import examples
 
 from baselines.shingles import Shingles
+from spotsigs.contracts import Collection
 from spotsigs.errors import InputError
-from spotsigs.records import Collection, Document, Signatures, Skipped
+from spotsigs.records import Document, Signatures, Skipped
 from spotsigs.signatures.extract import concatenate, count_signatures, extract, extract_shard, read_texts, unique_ids
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText

@@ -18,13 +18,14 @@ from stores import match_on_disk, named, segments_of
 from strategies import examples
 
 from data.collections.gold import Gold
+from spotsigs.contracts import Collection
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore import template_pass as kept_signatures
 from spotsigs.outofcore.template_pass import refine_segments, refined_page
-from spotsigs.records import Collection, Corpus, Document, Signatures
+from spotsigs.records import Corpus, Document, Signatures
 from spotsigs.signatures import template_kernels as kernels
 from spotsigs.signatures import template_removal as module
 from spotsigs.signatures.extract import extract

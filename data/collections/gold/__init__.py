@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from spotsigs.contracts import Collection, Shard
 from spotsigs.errors import InputError, reason, require
-from spotsigs.records import Collection, Document, Shard, Skipped
+from spotsigs.records import Document, Skipped
 
 PAPER_BAND = (0.2, 0.85)
 """IDF band of the paper's Gold Set runs (section 5.3.1)."""

@@ -19,8 +19,9 @@ from data.collections.newsframes.frames import Frame, FramePiece
 from data.collections.newsframes.frames import frame as cut
 from data.collections.newsframes.packages import Packaged
 from data.collections.newsframes.reuters_stories import NewsStory, Text, apart, edited, resent
+from spotsigs.contracts import Shard
 from spotsigs.errors import require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import Document, Skipped
 
 A_SHARD = 60
 """Number of pages in a shard."""

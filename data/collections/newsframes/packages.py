@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from data.collections.fetching import decoded, files, npm_pack, replacing, verify
 from data.collections.newsframes.frames import HIDDEN, AnnotatedPage, visible
+from spotsigs.contracts import Collection
 from spotsigs.errors import InputError
-from spotsigs.records import Collection
 
 ARTICLE = ("article", "1.1.2")
 MERCURY = ("@postlight/mercury-parser", "1.1.1")

@@ -1,0 +1,301 @@
+"""Base classes of collections, signature schemes and matchers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.defaults import IDF_MAX, IDF_MIN, TAU
+from spotsigs.errors import InputError, as_count, as_tau
+from spotsigs.records import (
+    Corpus,
+    Document,
+    FloatArray,
+    IntArray,
+    Overlap,
+    Pairs,
+    Signatures,
+    Skipped,
+    Tokens,
+    Vectors,
+)
+from spotsigs.spelling import option
+
+Shard = Callable[[], Iterator["Document | Skipped"]]
+"""A picklable shard of a collection: calling it yields its records, in order."""
+
+
+class Collection(ABC):
+    """Source of documents: a frozen dataclass, with one YAML in ``conf/data/``.
+
+    Attributes
+    ----------
+    truth_by : str
+        How the user can label duplicates if the collection does not: the end of a sentence.
+    idf_band : tuple of float
+        Band of normalised IDF that its pages are filtered by unless the user gives another.
+    """
+
+    truth_by: ClassVar[str] = ""
+    idf_band: ClassVar[tuple[float, float]] = (IDF_MIN, IDF_MAX)
+
+    @abstractmethod
+    def shards(self) -> Sequence[Shard]:
+        """Return the shards in document order; they do not depend on the number of workers."""
+
+    def sources(self) -> Sequence[Any]:
+        """Return the files that identify the collection; none if it is generated."""
+        return ()
+
+
+class CopyableCollection(Collection):
+    """A collection that can be written again in its own format."""
+
+    @abstractmethod
+    def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
+        """Write the files of the collection below a folder, without the documents that are not kept.
+
+        Records that are no documents or cannot be read are copied, except those after the damage in a truncated file.
+        """
+
+
+class MarkedText(ABC):
+    """A text extractor that can also mark links and blocks, for schemes that use them."""
+
+    @abstractmethod
+    def marked(self, document: Document) -> str:
+        """Return the document's text with its links and blocks marked."""
+
+
+class VectorCollection(ABC):
+    """A collection without pages: vectors that are ready to be matched."""
+
+    @abstractmethod
+    def vectors(self) -> Vectors:
+        """Return the vectors."""
+
+
+class SignatureScheme(ABC):
+    """Function from tokens to signatures: a frozen keyword-only dataclass, with a YAML file in ``conf/signature/``.
+
+    Attributes
+    ----------
+    label : str
+        Name in tables.
+    marked : bool
+        The scheme uses links: its tokens have them if the text has any.
+    """
+
+    label: ClassVar[str]
+    marked: ClassVar[bool] = False
+
+    @abstractmethod
+    def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
+        """Return the XXH64 of every signature occurrence, in text order, repeats included."""
+
+    @abstractmethod
+    def readable(self, text: str) -> list[str]:
+        """Return the same signatures in readable form, in text order."""
+
+    @property
+    def name(self) -> str:
+        """The label, with what its parameters add to it."""
+        return self.label
+
+    @property
+    def tells_languages(self) -> bool:
+        """Whether hashes distinguish shingles from spots, see `spotsigs.signatures.languages.IN_SHINGLES`."""
+        return False
+
+    def chains(self, tokens: Tokens) -> list[list[int]] | None:
+        """Return the numbers of the tokens that form each signature, in text order; None if they are not known."""
+        return None
+
+    def located(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the hash and the first token of every signature occurrence, in text order.
+
+        Raises
+        ------
+        InputError
+            If the scheme has no `chains`.
+        """
+        chains = self.chains(tokens)
+        if chains is None:
+            raise InputError(
+                f"{type(self).__name__} does not locate its signatures; {option('boilerplate', 'keep')} is possible"
+            )
+        return self(tokens), np.array([chain[0] for chain in chains], np.int32)
+
+
+class CollectionScheme(SignatureScheme):
+    """A marked scheme whose signatures of a document depend on the other documents of the collection.
+
+    Documents are reduced to outlines one by one, on any worker; `refine` gets all outlines at once. Called with the
+    tokens of one document, the scheme treats it as a collection of its own.
+    """
+
+    marked: ClassVar[bool] = True
+
+    @abstractmethod
+    def outline(self, tokens: Tokens, site: str) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the entries that `refine` needs of a document of a site, each a hash and a kind, in text order."""
+
+    @abstractmethod
+    def refine(self, outlines: Signatures, *, scratch: Path | None = None) -> Signatures:
+        """Turn outlines, entries in place of distinct hashes and kinds in place of counts, into signatures.
+
+        Arrays that do not fit into memory may be written to the scratch folder, which outlives the result.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matcher(ABC):
+    """Function from a corpus to pairs: the base of every method, each with one YAML in ``conf/matcher/``.
+
+    Attributes
+    ----------
+    label : str
+        Name in tables.
+    measure : str
+        Similarity of its pairs: a `Measure`, or another name.
+    exact : bool
+        The pairs equal those of brute force.
+    verified : bool
+        The similarity of each pair is computed and reaches the threshold.
+    reads_texts : bool
+        The method compares texts, not signatures.
+    """
+
+    label: ClassVar[str]
+    measure: ClassVar[str]
+    exact: ClassVar[bool] = False
+    verified: ClassVar[bool] = False
+    reads_texts: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:  # noqa: B027 - a method without fields has nothing to check
+        """Check the fields; every base checks its own."""
+
+    @abstractmethod
+    def __call__(self, corpus: Corpus) -> Pairs:
+        """Return the near-duplicate pairs of the corpus."""
+
+    @property
+    def threshold(self) -> float | None:
+        """The least similarity that is reported; None if the method has no threshold."""
+        return None
+
+    @property
+    def hash_tables(self) -> tuple[Any, Any]:
+        """The fields k and l, in the paper min-hashes of a key and tables; None for one that the method lacks."""
+        return getattr(self, "k", None), getattr(self, "l", None)
+
+    def at(self, tau: float | None) -> Self:
+        """Return the method with another threshold; unchanged if it has none, or none is given."""
+        return self
+
+    def with_threads(self, threads: int) -> Self:
+        """Return the method with that number of threads; unchanged if it runs on one."""
+        return self
+
+    def on_store(self) -> ThresholdMatcher | None:
+        """Return the method that finds the same pairs among vectors on disk; None if there is none."""
+        return None
+
+    def memory_bytes(self, vectors: Vectors) -> int:
+        """Return the paper's lower bound of the memory (section 5.1): here that of the vectors alone.
+
+        An id of 4 bytes and a frequency of 2 for each entry, 4 bytes for each document.
+        """
+        return len(vectors.ids) * (4 + 2) + len(vectors) * 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdMatcher(Matcher):
+    """A method that reports the pairs of at least some similarity.
+
+    Attributes
+    ----------
+    tau : float
+        Similarity threshold in (0, 1].
+    """
+
+    tau: float = TAU
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "tau", as_tau(self.tau))
+
+    @property
+    def threshold(self) -> float | None:  # noqa: D102 - as in the base
+        return self.tau
+
+    def at(self, tau: float | None) -> Self:  # noqa: D102 - as in the base
+        return self if tau is None else replace(self, tau=tau)
+
+
+MOST_THREADS = 256
+"""Threads of a kernel at most: more take memory and no less time."""
+
+
+def as_threads(threads: Any) -> int | None:
+    """Return a number of threads, at most `MOST_THREADS`; None, for all cores, stays None."""
+    return None if threads is None else min(as_count("threads", threads), MOST_THREADS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreadedMatcher(Matcher):
+    """A method that works on several threads; their number changes no result.
+
+    Attributes
+    ----------
+    threads : int or None
+        Threads of its kernels; None takes all cores.
+    """
+
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "threads", as_threads(self.threads))
+
+    def with_threads(self, threads: int) -> Self:  # noqa: D102 - as in the base
+        return replace(self, threads=threads)
+
+
+class PairChunks(Protocol):
+    """Pairs in chunks: in memory a single one, on disk chunks that fit a budget."""
+
+    @property
+    def n(self) -> int:
+        """Number of documents."""
+
+    @property
+    def held(self) -> int:
+        """Pairs that are in memory at a time, except those of a single document."""
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """Wall seconds of each stage."""
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """Work done."""
+
+    @property
+    def overlap(self) -> Overlap | None:
+        """Numbers of signatures of the pairs; None if similarities are no quotients of them."""
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+
+    def chunks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+        """Iterate over the pairs in ascending order of (i, j)."""
+
+    def in_memory(self) -> Pairs | None:
+        """Return all pairs at once, None if they do not fit."""
