@@ -1,1 +1,1 @@
-"""Composes the stages: runner, tables, figures, claims, report."""
+"""Composes the stages: runner, tables, figures, claims."""

@@ -52,12 +52,6 @@ class Judged:
             return "holds" if self.fact.value == 1 else "does not hold"
         return str(self.fact)
 
-    def on(self, collection: str) -> str:
-        """The measured value on a collection, as text; empty if there is none."""
-        if self.claim.on.startswith(collection):
-            return self.measured
-        return str(self.second or "") if self.claim.second_on.startswith(collection) else ""
-
     @property
     def failed(self) -> bool:
         """The claim does not hold here, or the measurement does not decide it."""

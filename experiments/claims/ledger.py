@@ -56,7 +56,7 @@ class Claim:
     remark : str
         Further remark, always shown.
     key : bool
-        One of the claims on the first screen of the report.
+        One of the claims of ``results/README.md``.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""All experiments in order, then the claims ledger and the report."""
+"""All experiments in order, then the claims ledger."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from tqdm import tqdm
 from experiments.config import Experiment, Settings, composed, overrides, quoted
 from spotsigs.errors import InputError
 
-CONCLUSIONS = ("claims", "report")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Everything(Experiment):
-    """Every table, figure, the claims ledger and the report.
+    """Every table, figure, the claims ledger and the overview.
 
     Results are cached, so an interrupted run resumes. An experiment whose pages cannot be fetched is omitted. If one
     fails, the others run, and the run fails at its end.
@@ -43,7 +41,7 @@ class Everything(Experiment):
         if self.documents is not None:
             general.append(f"data.documents={self.documents}")
         wanted = [(name, mine) for name in self.pages] + [(name, general) for name in self.vectors]
-        wanted += [(name, mine) for name in CONCLUSIONS]
+        wanted += [("claims", mine)]
         plans = [composed(f"experiment={name}", *given) for name, given in wanted]
         parts: list[str] = []
         failed: list[str] = []

@@ -1,4 +1,4 @@
-"""Settings of deduplication for training data: lost stories, left duplicates, leakage and perplexity."""
+"""Settings of deduplication for training data: lost stories, left duplicates and leakage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from experiments.config import Experiment, Settings, composed
 from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
 from experiments.work.cross_validation import (
-    HalvedCollection,
     kept_by,
     multiplicities,
     origin,
@@ -23,8 +22,6 @@ from experiments.work.cross_validation import (
 )
 from experiments.work.curves import STEP, thresholds
 from experiments.work.extracted_collections import Stored
-from experiments.work.ngram_model import frequent_words, perplexity
-from experiments.work.result_cache import Task
 from experiments.work.study import SEVERAL, Line, Work, lines_of
 from spotsigs.clustering.clusters import ClusterMethod, cluster
 from spotsigs.contracts import Matcher
@@ -32,9 +29,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.evaluation.metrics import ends
 from spotsigs.records import Corpus
-from spotsigs.signatures.extract import read_texts
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.text.tokens import tokenize
 
 TEST = 0.2
 """Fraction of the kept pages in the test set."""
@@ -45,9 +40,7 @@ NOTES = (
     "10 those that text-dedup computes for .7. 5-gram Jaccard: the exact value of what min-hashes estimate. SimHash: "
     "64 bits of 3-grams. Substrings: a page is removed if at least half of its runs of 50 tokens occur in earlier "
     "kept pages. Leakage: expected fraction of test pages whose story has a page in the training set, if a random "
-    "fifth of the kept pages is the test set. Perplexity: of a Kneser-Ney trigram model of the kept pages of one half "
-    "of the stories and sites, on a page of each story of the other half, mean of both directions; text by "
-    "trafilatura, vocabulary before deduplication."
+    "fifth of the kept pages is the test set."
 )
 DOTS_CAPTION = "Stories lost over duplicates left, each method at its usual setting"
 LINES_CAPTION = (
@@ -69,7 +62,6 @@ COLUMNS = [
     Column(name="bcubed_f1", title="B-cubed F1", form=".3f"),
     Column(name="largest", title="Largest group", form=",.0f"),
     Column(name="leakage", title="Leakage", form=".1%"),
-    Column(name="perplexity", title="Perplexity", form=",.0f"),
 ]
 
 
@@ -101,8 +93,8 @@ class Practice(Experiment):
 
     Attributes
     ----------
-    collections : dict of str to dict
-        Attributes of `HalvedCollection` by name; those that cannot be fetched are left out.
+    collections : dict of str to str
+        Overrides that choose each collection, by name; those that cannot be fetched are left out.
     texts : dict of str to str
         Overrides of ``text`` by label.
     settings : dict of str to dict
@@ -117,7 +109,7 @@ class Practice(Experiment):
         Distance between thresholds.
     """
 
-    collections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    collections: dict[str, str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
     swept: dict[str, str] = field(default_factory=dict)
@@ -134,11 +126,10 @@ class Practice(Experiment):
         rows: list[dict[str, Any]] = []
         lines: list[Point] = []
         left_out = []
-        for name, chosen in self.collections.items():
-            judged = HalvedCollection(**chosen)
+        for name, words in self.collections.items():
             try:
-                collection = composed(*judged.data.split(), *origin(judged.data)).collection
-                rows += self._rows(work, name, collection, judged)
+                collection = composed(*words.split(), *origin(words)).collection
+                rows += self._rows(work, name, collection)
                 lines += self._lines_over_thresholds(work, name, collection) if name in self.drawn else []
             except InputError as error:
                 left_out.append(f"{name} is left out: {error}")
@@ -156,7 +147,7 @@ class Practice(Experiment):
                     line = Line.composed(f"{label}, {text}", f"{setting.words} {words}", settings)
                     yield text, label, setting, line
 
-    def _rows(self, work: Work, name: str, collection: Any, judged: HalvedCollection) -> list[dict[str, Any]]:
+    def _rows(self, work: Work, name: str, collection: Any) -> list[dict[str, Any]]:
         chosen = list(self._lines(work.settings))
         stored = work.read_lines([line for *_, line in chosen], collection)
         tasks = [
@@ -164,16 +155,13 @@ class Practice(Experiment):
             for _, _, setting, line in chosen
         ]
         found = work.cells.run(tasks, f"practice: {name}")
-        removed = {line.label: cell.pop("removed") for (*_, line), cell in zip(chosen, found, strict=True)}
-        arguments = {"judged": judged, "text": composed("text=trafilatura").text, "removed": removed | {"": []}}
-        [models] = work.cells.run([Task(function=perplexities, arguments=arguments)], f"practice: {name}, models")
         rows = [
-            {"collection": name, "text": text, "method": label, "perplexity": models[line.label]} | cell
-            for (text, label, _, line), cell in zip(chosen, found, strict=True)
+            {"collection": name, "text": text, "method": label} | cell
+            for (text, label, *_), cell in zip(chosen, found, strict=True)
         ]
         pages = next(iter(stored.values()))
         everything = _decided(pages, np.ones(len(pages.signatures()), bool))
-        return [{"collection": name, "text": "", "method": "none", "perplexity": models[""]} | everything, *rows]
+        return [{"collection": name, "text": "", "method": "none"} | everything, *rows]
 
     def _lines_over_thresholds(self, work: Work, name: str, collection: Any) -> list[Point]:
         lines = lines_of(self.swept, work.settings)
@@ -218,7 +206,7 @@ class Practice(Experiment):
 def decisions(
     *, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: bool, clusters: str, contained: float | None
 ) -> dict[str, Any]:
-    """Decide which documents of a collection with truth are kept; return the columns of the table and ``removed``, ids.
+    """Decide which documents of a collection with truth are kept; return the columns of the table.
 
     The parameters are those of `experiments.work.curves.quality_curve` and `Setting`.
     """
@@ -229,8 +217,7 @@ def decisions(
         kept, bcubed = kept_by(found), b_cubed(found, truth)[2]
     else:
         kept, bcubed, largest = not_contained(corpus, contained), None, None
-    removed = [name for name, stays in zip(corpus.vectors.doc_ids, kept, strict=True) if not stays]
-    return {"removed": removed, "bcubed_f1": bcubed, "largest": largest, **_decided(stored, kept)}
+    return {"bcubed_f1": bcubed, "largest": largest, **_decided(stored, kept)}
 
 
 def decisions_over_tau(
@@ -282,26 +269,6 @@ def not_contained(corpus: Corpus, fraction: float) -> NDArray[np.bool_]:
     return kept
 
 
-def perplexities(*, judged: HalvedCollection, text: Any, removed: Mapping[str, Sequence[str]]) -> dict[str, float]:
-    """Return the perplexity of what each method keeps of one half on the stories of the other, mean of both directions.
-
-    The mapping `removed` has the ids of the documents that each method removes.
-    """
-    found: dict[str, list[float]] = {label: [] for label in removed}
-    halves = []
-    for half in judged.halves():
-        read = (record for shard in half.shards() for record in read_texts(shard, text))
-        halves.append([(*record, tokenize(record[1]).words) for record in read if isinstance(record, tuple)])
-    for train, test in (halves, halves[::-1]):
-        vocabulary = frequent_words([words for *_, words in train])
-        first = {document.cluster or document.id: words for document, _, words in reversed(test)}
-        for label, ids in removed.items():
-            gone = set(ids)
-            kept = [words for document, _, words in train if document.id not in gone]
-            found[label].append(perplexity(kept, list(first.values()), vocabulary))
-    return {label: float(np.mean(values)) for label, values in found.items()}
-
-
 def _facts(row: Mapping[str, Any]) -> list[Fact]:
     label = f"{row['collection']}: {row['method']}" + (f", {row['text']}" if row["text"] else "")
-    return [Fact(name=f"{label}: {name}", value=row[name]) for name in ("lost", "left", "leakage", "perplexity")]
+    return [Fact(name=f"{label}: {name}", value=row[name]) for name in ("lost", "left", "leakage")]

@@ -71,7 +71,7 @@ def test_leader_and_rivals_are_signatures():
 
 @pytest.mark.long
 def test_usual_settings_of_a_small_collection(tmp_path):
-    tiny = "+experiment.collections.tiny={data:'data=tiny'}"
+    tiny = "+experiment.collections.tiny='data=tiny'"
     run("practice", tmp_path, tiny, "experiment.drawn=[tiny]", "experiment.step=0.1")
     found = {(row["text"], row["method"]): row for row in rows(tmp_path / "practice/settings.csv")}
     before = found["", "none"]
@@ -82,7 +82,6 @@ def test_usual_settings_of_a_small_collection(tmp_path):
     strict, loose = (float(found["whole page", f"5-gram Jaccard {tau}"]["left"]) for tau in (".8", ".7"))
     assert strict >= loose
     assert ("trafilatura", "spotsigs dedup") not in found
-    assert float(before["perplexity"]) > 1
     lines = rows(tmp_path / "practice/thresholds.csv")
     assert len(lines) == 3 * 2 * 10
     by_leaders = [float(row["y"]) for row in lines if row["series"] == "spots, leaders"]

@@ -170,7 +170,7 @@ class TestAll:
         """As of a variant, which is named by what was overridden."""
         folder = tmp_path / "all" / "experiment.pages=-a+b,c'd"
         run("all", quoted(str(folder)), "experiment.pages=[]", "experiment.vectors=[]")
-        assert "not measured yet" in (folder / "report.html").read_text()
+        assert "not measured yet" in (folder / "README.md").read_text()
 
     @pytest.mark.long
     def test_it_continues_without_what_must_be_fetched(self, tmp_path):
@@ -182,7 +182,7 @@ class TestAll:
         )
         assert done.returncode == 0, done.stderr
         assert "density is left out: " in done.stdout
-        assert (tmp_path / "results" / "report.html").exists()
+        assert (tmp_path / "results" / "README.md").exists()
 
     @pytest.mark.long
     def test_killed_and_continued_it_has_the_same_results(self, tmp_path):
@@ -204,7 +204,7 @@ class TestAll:
         after = {path.name: path.stat().st_mtime_ns for path in cells.iterdir()}
         assert {name: after[name] for name in before} == before
         assert len(after) > len(before)
-        assert (tmp_path / "results" / "report.html").exists()
+        assert (tmp_path / "results" / "README.md").exists()
         assert read_facts(tmp_path / "results" / "figure4" / "facts.csv")["clusters"].value == 8
 
 

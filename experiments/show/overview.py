@@ -1,0 +1,92 @@
+"""Overview of a results folder: the finding, the key claims, and every table and figure with its command."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.claims.facts import read_facts
+from experiments.claims.judged_claims import Judged
+from experiments.claims.verdicts import Verdict
+from experiments.show.tables import Column, Table
+from spotsigs.output_files import read_json
+
+FILES = (
+    "`python run.py experiment=all` writes every table and figure below ([how](../docs/reproduction.md)), and "
+    "`experiment=claims` writes this page. `make bench`, `make race` and `make soak` write `bench/`, `race/` and "
+    "`soak/` ([how](../benchmarks/README.md)). The `.json` of each table and figure states its command, commit, "
+    "machine, seeds and inputs. A time during which other processes ran is n/a. Folders of runs (`runs/`) and finished "
+    "cells (`cells/`) are not committed."
+)
+LEAD = ": lead of spots, "
+LEAD_CAPTION = (
+    "F1 of spots less that of the best of words and shingles, at thresholds of other stories and sites, by the "
+    "text that is compared"
+)
+
+
+def finding(results: Path) -> str:
+    """Return the lead of spots over words and shingles, by treatment of the page; empty if it was not measured."""
+    facts = read_facts(results / "signatures" / "facts.csv")
+    rows: dict[str, dict[str, str]] = {}
+    above: Counter[str] = Counter()
+    for name in (name for name in facts if LEAD in name and " - " not in name):
+        collection, treatment = name.split(LEAD)
+        low, high = facts[name].interval
+        rows.setdefault(collection, {})[treatment] = f"{facts[name].value:+.3f} ({low:+.3f} to {high:+.3f})"
+        above[treatment] += low > 0
+    if not rows:
+        return ""
+    first, *others = treatments = list(next(iter(rows.values())))
+    counts = ", ".join(f"{treatment}: {above[treatment]}" for treatment in others)
+    found = (
+        f"Spot signatures find more than words and shingles on {above[first]} of {len(rows)} collections ({first}; "
+        f"95 % interval above 0); {counts}."
+    )
+    table = _table(LEAD_CAPTION, ["collection", *treatments], [{"collection": k} | row for k, row in rows.items()])
+    return f"{found}\n\n{table}"
+
+
+def overview(results: Path, judged: Sequence[Judged]) -> str:
+    """Return the overview in Markdown; images and tables are relative links."""
+    counts = Counter(item.verdict for item in judged)
+    verdicts = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
+    key = [
+        {
+            "claim": item.claim.says,
+            "published": item.claim.published,
+            "measured": f"{item.measured or 'n/a'} on {item.claim.on}"
+            + (f"; {item.second} on {item.claim.second_on.rstrip(',')}" if item.second else ""),
+            "verdict": item.verdict.value,
+            "command": f"`{item.claim.command}`",
+        }
+        for item in judged
+        if item.claim.key
+    ]
+    note = f"Of all {len(judged)} [claims](claims.md): {verdicts}."
+    return "\n".join(
+        ["# Results\n", finding(results), _table("Key claims of the paper", list(key[0]), key, note), *_files(results)]
+    )
+
+
+def _files(results: Path) -> list[str]:
+    """Return the tables and the figures of a results folder."""
+    tables, figures = [], []
+    for path in sorted(results.glob("*/*.json")):
+        about = {} if path.parent.name in ("cells", "runs") else read_json(path)
+        name, command = (
+            path.relative_to(results).with_suffix(""),
+            f"`python run.py experiment={about.get('experiment')}`",
+        )
+        if "table" in about:
+            tables.append({"table": f"[{about['table']['caption']}]({name}.md)", "command": command})
+        elif "figure" in about:
+            caption = about["figure"]["caption"]
+            figures.append(f"![{path.stem}]({name}.svg)\n\n{caption}: {command}\n")
+    return [_table("Tables", ["table", "command"], tables, FILES), *figures]
+
+
+def _table(caption: str, names: Sequence[str], rows: Sequence[dict[str, str]], *notes: str) -> str:
+    columns = [Column(name=name, title=name.capitalize() if name.islower() else name) for name in names]
+    return Table(caption=caption, columns=columns, rows=rows, notes=notes).markdown()
