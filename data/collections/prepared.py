@@ -46,7 +46,7 @@ class PreparedCollection(CopyableCollection):
         return Jsonl(path=str(self.prepare()), shard_bytes=self.shard_bytes).shards()
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy the prepared file without the removed documents; see `spotsigs.formats.writers.Copied`."""
+        """Copy the prepared file without the removed documents; see `spotsigs.contracts.CopyableCollection`."""
         Jsonl(path=str(self.prepare())).copy(folder, keep)
 
     def prepare(self) -> Path:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -123,14 +125,21 @@ def test_the_readme_states_the_committed_decisions():
     assert f"both lose stories: {lost[0]} and {lost[1]}, and leave {left[0]} and {left[1]}" in text
 
 
-def test_the_first_command_prints_what_the_pages_show(tmp_path):
-    command = [sys.executable, "-m", "spotsigs", "dedup", "data/tiny", "--out", str(tmp_path / "kept")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    [printed] = re.findall(r"^\d+ pages, .* kept(?= -> )", done.stdout, re.MULTILINE)
-    for page in (ROOT / "README.md", ROOT / "docs/tutorial.md"):
-        text = page.read_text(encoding="utf-8")
-        assert f"$ spotsigs dedup data/tiny --out kept/\n\n{printed} -> kept/\n" in text
+def test_commands_print_what_the_pages_show(tmp_path):
+    """Every block with output of the command ``spotsigs``, but for seconds and memory, and every line of a csv."""
+    shutil.copytree(ROOT / "data/tiny", tmp_path / "data/tiny")
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    shown = re.findall(r"^\$ spotsigs (.*)\n\n((?:(?!\$ |```).*\n)+)", text, re.MULTILINE)
+    assert len(shown) == 2
+    for command, output in shown:
+        words = [sys.executable, "-m", "spotsigs", *command.split(), "--overwrite"]
+        paths = os.environ | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(words, cwd=tmp_path, env=paths, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+        printed, expected = (re.sub(r"[\d.]+(?= (?:s|MB)\b)", "#", part) for part in (done.stdout, output))
+        assert expected in printed
+    [rows] = re.findall(r"^doc,kept_instead,.*\n((?:(?!```).*\n)+)", text, re.MULTILINE)
+    assert set(rows.splitlines()) <= set((tmp_path / "kept-results/removed.csv").read_text("utf-8").splitlines())
 
 
 def test_the_committed_ledger_is_that_of_the_claims():
