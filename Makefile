@@ -12,7 +12,7 @@ INTERPRETED := $(addprefix tests/clustering/test_,$(addsuffix .py,clusters many_
 	$(addprefix tests/signatures/test_,$(addsuffix .py,signatures extract shingles templates)) \
 	$(addprefix tests/outofcore/test_,$(addsuffix .py,store vectorize store_pipeline contiguous_ids prefix_partition_join))
 
-.PHONY: help install reproduce test test-long test-versions bench race coverage mutation fuzz soak audit lint docs notebooks clean
+.PHONY: help install reproduce test test-long test-versions bench race coverage dist mutation fuzz soak audit lint docs notebooks clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -100,8 +100,18 @@ lint: $(VENV)/.installed ## style, types, layers; prints the size of the project
 	$(BIN)/lint-imports
 	$(BIN)/python tests/size.py
 
+DIST := .venv-dist
+dist: $(VENV)/.installed ## build the wheel and the sdist, check their metadata, install each alone and run the command
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+	$(PIP) 'twine>=6'
+	$(BIN)/twine check --strict dist/*
+	@for built in dist/*; do rm -rf $(DIST) && $(PYTHON) -m venv $(DIST) \
+		&& $(DIST)/bin/python -m pip install --quiet --disable-pip-version-check $$built \
+		&& $(DIST)/bin/spotsigs dedup data/tiny --out $(DIST)/kept/ || exit 1; done
+
 clean: ## remove what can be made again (not results/)
-	rm -rf $(VENV) $(BENCH) $(RACE) data/cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) $(RACE) $(DIST) dist data/cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 notebooks: $(VENV)/.installed ## open the notebooks; python notebooks/execute.py runs them anew
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'jupyterlab>=4'
