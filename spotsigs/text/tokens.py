@@ -27,7 +27,7 @@ _PLANES = ((0, 0x40000), (0xE0000, 0xF0000))
 _COLON = 58
 _BLOCK, _LINK, _LINK_END = map(ord, (BLOCK_MARK, LINK_MARK, LINK_END_MARK))
 _MARKS = (LINK_MARK + LINK_END_MARK).encode()
-_MAX_BYTES = 900_000_000  # bigrams need up to 7/3 of the text, and offsets have 32 bits
+MAX_BYTES = 900_000_000  # bigrams need up to 7/3 of the text, and offsets have 32 bits
 
 
 # The buffer of tokens, with the offsets of each:   t h e : c a t : i s : ...
@@ -184,7 +184,7 @@ def tokenize(text: str) -> Tokens:
 
 def _cut(data: NDArray[np.uint8]) -> tuple[Tokens, NDArray[np.int32]] | None:
     """Return the tokens of UTF-8 and the offset at which each ends; None if it must be lower-cased first."""
-    require(len(data) <= _MAX_BYTES, f"a text may have {_MAX_BYTES:,} bytes, this one has {len(data):,}")
+    require(len(data) <= MAX_BYTES, f"a text may have {MAX_BYTES:,} bytes, this one has {len(data):,}")
     buffer = np.empty(len(data) // 3 * 7 + 8, np.uint8)
     ends, stops = np.empty(len(data) // 2 + 2, np.int32), np.empty(len(data) // 2 + 2, np.int32)
     n, size = _tokenize(data, character_kinds(), buffer, ends, stops)

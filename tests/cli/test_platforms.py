@@ -171,7 +171,8 @@ def test_kernels_of_a_former_version_are_made_anew(tmp_path):
 def nowhere(tmp_path, monkeypatch):
     """Let neither of the compiler's usual places be writable; return what stands for the temporary folder."""
     (tmp_path / "file").touch()
-    monkeypatch.setattr(kernel_cache, "_usual_places", lambda: [tmp_path / "file" / "cache"])
+    monkeypatch.setattr(kernel_cache, "__file__", str(tmp_path / "file" / "kernel_cache.py"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv(kernel_cache.KEY, "removed next, and when the test ends")
     monkeypatch.delenv(kernel_cache.KEY)
@@ -213,7 +214,7 @@ class TestKernelCache:
         kernel_cache.set_cache_folder()
         assert os.environ[kernel_cache.KEY] == "given"
         monkeypatch.delenv(kernel_cache.KEY)
-        monkeypatch.setattr(kernel_cache, "_usual_places", lambda: [nowhere / "file" / "no", nowhere / "cache"])
+        monkeypatch.setenv("XDG_CACHE_HOME", str(nowhere / "cache"))
         kernel_cache.set_cache_folder()
         assert kernel_cache.KEY not in os.environ
 

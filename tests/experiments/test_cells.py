@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -175,7 +176,7 @@ def test_a_changed_file_is_read_again(tmp_path):
 
 def test_foreign_load_is_that_of_the_machine_less_our_own(monkeypatch):
     busy, own = iter([10.0, 16.0]), iter([1.0, 3.0])
-    monkeypatch.setattr(measure, "_busy_seconds", lambda: next(busy))
+    monkeypatch.setattr(measure.psutil, "cpu_times", lambda: SimpleNamespace(user=next(busy), idle=1e9))
     monkeypatch.setattr(measure, "own_seconds", lambda: next(own))
     clock = iter([100.0, 104.0])
     monkeypatch.setattr(measure.time, "perf_counter", lambda: next(clock))

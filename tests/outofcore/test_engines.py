@@ -180,15 +180,16 @@ def test_vectors_are_identical_with_a_worker_killed(engine, step, undisturbed, t
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_extraction_is_identical_with_a_worker_killed(engine, tmp_path, monkeypatch):
+def test_extraction_is_identical_with_a_worker_killed(engine, tmp_path):
     collection = written(tmp_path / "x.jsonl", stories(300))
-    harmful = partial(dies_second, call=segments._extract_segment, parent=os.getpid(), marker=tmp_path / "died")
-    monkeypatch.setattr(segments, "_extract_segment", harmful)
-    for place, where in (("p", engine), ("q", Serial())):
-        found = segments.extract_segments(tmp_path / place, collection, *PARTS[:2], where)
+    text = partial(dies_second, call=PARTS[0], parent=os.getpid(), marker=tmp_path / "died")
+    for folder, used in (("p", engine), ("q", Serial())):
+        found = segments.extract_segments(tmp_path / folder, collection, text, PARTS[1], used)
     assert len(found.folders) > 7
     assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
-    assert content(tmp_path / "p") == content(tmp_path / "q")
+    p, q = content(tmp_path / "p"), content(tmp_path / "q")
+    differing = {path.name for path in p.keys() | q.keys() if p.get(path) != q.get(path)}
+    assert differing <= {"source.json"}  # names the extractor by its address
 
 
 def test_tasks_name_their_files_for_workers_in_other_folders(tmp_path, monkeypatch):
