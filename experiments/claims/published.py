@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from spotsigs.runs.settings import Settings
 
 PAPER = Path(__file__).parent / "paper"
 
-Row = dict[str, str | float | None]
+Row = dict[str, Any]
 
 METHODS = {
     ("spotsigs", "spotsigs"): "SpotSigs",
@@ -73,7 +74,7 @@ def _key(override: str) -> str:
 
 def bands_of(settings: Settings) -> list[tuple[float, float]]:
     """Return the IDF bands that the signatures of a run pass."""
-    both = (settings.idf_filter, settings.matcher)
+    both: tuple[Any, ...] = (settings.idf_filter, settings.matcher)
     return [(part.idf_min, part.idf_max) for part in both if hasattr(part, "idf_max")]
 
 

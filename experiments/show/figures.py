@@ -146,7 +146,7 @@ def draw_lines(
         for axis in axes[len(panels) :]:
             axis.remove()
         if not any(panel.named_lines for panel in panels):
-            _legend(figure, axes)
+            _legend(figure, list(axes))
 
     width = 5.0 if across == 1 else 3.6 * across
     _write(path, points, draw, caption, width=width, height=3.4 * down)

@@ -50,7 +50,8 @@ def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> str:
 
 def sweep_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
     """Return the swept choices, as typed, and the columns of Table 1; published rows follow measured ones."""
-    swept, rows = _swept(jobs), []
+    swept = _swept(jobs)
+    rows: list[dict[str, Any]] = []
     for job in jobs:
         row = _row(job, swept)
         same = {key: value for key, value in row.items() if key not in ("folder", *TIMES)}

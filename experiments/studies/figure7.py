@@ -85,7 +85,7 @@ class Figure7(Experiment):
 
     def _panels(self) -> list[Panel]:
         low, ticks = min(self.taus) - 0.05, (0.2, 0.4, 0.6, 0.8, 1)
-        taus = {"x_label": "similarity threshold τ", "x_range": (low, 1.05), "x_ticks": ticks}
+        taus: dict[str, Any] = {"x_label": "similarity threshold τ", "x_range": (low, 1.05), "x_ticks": ticks}
         wider = taus | {"x_range": (low, 1.6)}  # for the names of the lines
         seconds, recalls, ratios = _published("total_ms", 1000), _published("relative_recall", 1), _published_ratios()
         return [

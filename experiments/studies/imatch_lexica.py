@@ -59,7 +59,7 @@ class IMatchFigures(Experiment):
         """Write both figures and the facts; return a summary."""
         work = Work.begin(self.results, settings)
         bands = [band for band in product(self.idf_min, self.idf_max) if band[0] < band[1]]
-        lines = {}
+        lines: dict[tuple[str, Any], str] = {}
         for name, words in self.methods.items():
             for low, high in bands:
                 band = f"idf_min={low} idf_max={high} matcher.idf_min={low} matcher.idf_max={high}"

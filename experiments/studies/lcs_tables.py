@@ -215,7 +215,7 @@ class Sets:
     @classmethod
     def of(cls, labels: Groups, truth: Truth, sites: Groups) -> Sets:
         """Choose the representatives."""
-        own = stories(truth)
+        own = stories(truth).astype(np.int64)
         order, chosen = np.argsort(labels, kind="stable"), []
         for members in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
             if len(members) > 1:

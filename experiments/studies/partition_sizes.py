@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +66,7 @@ class Partitions(Experiment):
             for start, size in zip(starts, sizes[series], strict=True)
             if size
         ]
-        logs = {"y_label": "documents", "x_log": True, "y_log": True}
+        logs: dict[str, Any] = {"y_label": "documents", "x_log": True, "y_log": True}
         panels = [
             Panel(name=LENGTHS, x_label="spot signatures in a document", **logs),
             Panel(name=PARTITIONS, x_label="smallest length of the partition", **logs),

@@ -74,10 +74,11 @@ def time_matcher(
 
 def time_extraction(*, source: Source) -> dict[str, Any]:
     """Return the milliseconds of reading and extracting a collection in this process, with loaded kernels."""
-    extract_shard(source.collection.shards()[0], source.text, source.signature)
+    scheme: Any = source.signature
+    extract_shard(source.collection.shards()[0], source.text, scheme)
     with ForeignLoad() as load:
         began = time.perf_counter()
-        extract(source.collection, source.text, source.signature, Serial())
+        extract(source.collection, source.text, scheme, Serial())
         seconds = time.perf_counter() - began
     return {"parse_ms": seconds * 1000, "contended": load.cores > QUIET}
 
