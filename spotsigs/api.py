@@ -16,6 +16,7 @@ from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod, cluster
 from spotsigs.clustering.decisions import UNKNOWN, Keep, decide, microseconds, priority
+from spotsigs.clustering.leaders import leaders_of
 from spotsigs.contracts import Collection, CollectionScheme, Shard, SignatureScheme
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError, as_choice, counted, did_you_mean, either, require, shown
@@ -188,11 +189,19 @@ def dedup(
         sameness=as_choice("copies", copies, Sameness),
     )
     have = input_pages(pages, text=text, html=html, id=id, date=date)
-    found = method.find(have, id)
+    # leaders need no list of all pairs, which grows with the squares of the sizes of clusters
+    listed = way is not ClusterMethod.leaders or not isinstance(method.matcher, SpotSigsTight)
+    found = method.find(have, id, listed=listed)
     dates = found.dates(have.column(date)) if policy is Keep.newest else None
     matched = found.matched
-    order = priority(policy, matched.pairs.n, matched.signatures.occurrences(), dates)
-    decisions = decide(matched.pairs, cluster(matched.pairs, clusters=way, priority=order), policy)
+    lengths = matched.signatures.occurrences()[matched.copies.representatives]
+    order = priority(policy, len(lengths), lengths, dates)
+    if listed:
+        groups, found_pairs = cluster(matched.pairs, clusters=way, priority=order), matched.pairs
+    else:
+        more: dict[str, Any] = {"priority": order, "both": policy is Keep.none, "threads": found.matcher.threads}
+        groups, found_pairs = leaders_of(matched.vectors, found.matcher.tau, matched.copies, **more)
+    decisions = decide(found_pairs, groups, policy)
     kept = np.ones(found.n, np.bool_)
     kept[found.positions] = decisions.kept
     return cast(PagesT, have.take(np.flatnonzero(kept).tolist()))
@@ -208,8 +217,8 @@ class _Method:
     band: IdfFilter
     sameness: Sameness
 
-    def find(self, have: InputPages, name: str) -> _Found:
-        """Match the pages; warn about those that cannot be read."""
+    def find(self, have: InputPages, name: str, *, listed: bool = True) -> _Found:
+        """Match the pages, or only extract their signatures; warn about those that cannot be read."""
         matcher = self.matcher
         if self.tau is None:
             pages = iter(have.pages)
@@ -218,9 +227,11 @@ class _Method:
             removes = isinstance(self.scheme, CollectionScheme)
             matcher = matcher.at(defaults.tau((page.content for page in first), removes))
 
-        def match(corpus: Corpus) -> Pairs:
-            auto = self.tau == AUTO
-            return (matcher.at(suggested(corpus.vectors, self.scheme).tau) if auto else matcher)(corpus)
+        def match(corpus: Corpus) -> Pairs | None:
+            nonlocal matcher
+            if self.tau == AUTO:
+                matcher = matcher.at(suggested(corpus.vectors, self.scheme).tau)
+            return matcher(corpus) if listed else None
 
         matched = match_in_memory(
             _Pages(have, name), VisibleText(), self.scheme, self.band, match, Serial(), sameness=self.sameness
@@ -230,7 +241,7 @@ class _Method:
             skipped = {int(record.id): record.reason for record in matched.skipped}
             _warn("cannot be read, compared with no other page and kept", skipped, names)
         positions = np.array([int(number) for number in matched.doc_ids], np.int64)
-        return _Found(matched, positions, len(positions) + len(matched.skipped), names)
+        return _Found(matched, matcher, positions, len(positions) + len(matched.skipped), names)
 
 
 def _matcher(tau: Any, measure: Any, threads: Any) -> SpotSigsTight | Containment:
@@ -263,6 +274,7 @@ class _Found(NamedTuple):
     """Pairs of the pages that could be read."""
 
     matched: Matched[Signatures, Pairs]
+    matcher: SpotSigsTight | Containment
     positions: NDArray[np.int64]  # of the pages that could be read among all pages, ascending
     n: int  # number of all pages
     names: Sequence[Any] | None  # of all pages

@@ -87,9 +87,11 @@ class Extracted:
     wall_seconds: float
     vectors: Vectors | None = None
 
-    def matched(self, corpus: Corpus, pairs: Pairs) -> Matched[Signatures, Pairs]:
-        """Return the result of a matcher of the corpus, with the pairs of the exact duplicates."""
-        pairs = self.copies.spread(pairs)
+    def matched(self, corpus: Corpus, pairs: Pairs | None) -> Matched[Signatures, Pairs]:
+        """Return the result of a matcher of the corpus, with the pairs of the exact duplicates; None for no pairs."""
+        none = np.empty(0, np.int32)
+        listed = Pairs(none, none, np.empty(0), len(corpus.vectors))
+        pairs = listed if pairs is None else self.copies.spread(pairs)
         return Matched(
             doc_ids=corpus.vectors.doc_ids,
             signatures=self.signatures,
@@ -148,7 +150,7 @@ def match_in_memory(
     text: Callable[[Document], str],
     scheme: SignatureScheme,
     idf_filter: Callable[[Signatures, Copies], Vectors],
-    matcher: Callable[[Corpus], Pairs],
+    matcher: Callable[[Corpus], Pairs | None],
     engine: Engine,
     *,
     sets: bool = False,
@@ -165,7 +167,7 @@ def match_in_memory(
     idf_filter : callable
         An `IdfFilter`, or another function from signatures and copies to vectors.
     matcher : callable
-        Matcher, with its threshold.
+        Matcher, with its threshold. One that returns None lists no pairs, not even those of exact duplicates.
     sets : bool
         Count every signature once.
     sameness : Sameness

@@ -1,0 +1,238 @@
+"""Leaders of a collection without its pairs: the clusters of `spotsigs.clustering.clusters.cluster`.
+
+Leaders need only the pairs with kept pages. Work, memory and output grow with pages and leaders, whatever the size of a
+cluster: exact duplicates are one unit, and near-duplicates are compared with the leaders alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.parallel import distinct, over_blocks
+from spotsigs.arrays.row_blocks import gathered
+from spotsigs.clustering.clusters import _numbered, _rank
+from spotsigs.exact_duplicates import Copies
+from spotsigs.matching import leader_kernels as kernels
+from spotsigs.matching.bounds import prefixes
+from spotsigs.matching.leader_kernels import Batch, LeaderIndex, Prefixed, Units
+from spotsigs.records import Clusters, FloatArray, IntArray, Overlap, Pairs, Vectors
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """Units of a collection in order of priority: sets of exact duplicates.
+
+    The old documents of a set are a unit, and those that are added to them another one.
+
+    Attributes
+    ----------
+    of : ndarray of int32, shape (n,)
+        Unit of each document.
+    first : ndarray of int32, shape (m,)
+        Document of best priority of each unit.
+    rows : ndarray of int32, shape (m,)
+        Document that has the signatures of each unit.
+    old : ndarray of bool, shape (m,)
+        Whether the documents are old: no pair of two old documents counts.
+    covered : ndarray of bool, shape (m,)
+        Whether the unit is no leader, at first because an earlier run has removed its documents.
+    nearest : ndarray of int32, shape (m,)
+        Most similar leader of each unit that is covered, -1 if none is known.
+    similarity : ndarray of float64, shape (m,)
+        Similarity to it.
+    """
+
+    of: NDArray[np.int32]
+    first: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    old: NDArray[np.bool_]
+    covered: NDArray[np.bool_]
+    nearest: NDArray[np.int32]
+    similarity: FloatArray
+
+    @classmethod
+    def build(
+        cls, copies: Copies, priority: IntArray | None, removed: NDArray[np.bool_] | None, new_from: int = 0
+    ) -> Undecided:
+        """Order the units of a collection; the arguments are those of `leaders_of`."""
+        n = len(copies)
+        part = copies.representatives
+        if new_from:
+            part = part.copy()
+            last = np.arange(n, dtype=np.int32)  # of the old documents of each set
+            old = np.flatnonzero(part[:new_from] >= new_from).astype(np.int32)
+            last[part[old]] = old
+            part[old] = last[part[old]]
+        rank = _rank(n, priority, removed)
+        order = np.arange(n, dtype=np.int32) if rank is None else np.argsort(rank).astype(np.int32)
+        best = np.full(n, n, np.int32)  # rank of the first document of each part
+        np.minimum.at(best, part, np.arange(n, dtype=np.int32) if rank is None else rank)
+        first = order[np.sort(best[best < n])]
+        number = np.empty(n, np.int32)
+        number[part[first]] = np.arange(len(first), dtype=np.int32)
+        return cls(
+            gathered(number, part),
+            first,
+            gathered(copies.representatives, first),
+            first < new_from,
+            np.zeros(len(first), np.bool_) if removed is None else removed[first],
+            np.full(len(first), -1, np.int32),
+            np.full(len(first), np.nan),
+        )
+
+    def units(self, numbers: IntArray, row_of: IntArray) -> Units:
+        """Return some units, by their numbers and rows."""
+        return Units(numbers.astype(np.int32), row_of.astype(np.int32), self.old[numbers])
+
+    def join_sets(self, added_join: bool) -> None:
+        """Pair the added documents of each set with its old ones, whose row is the same and may be in no index.
+
+        Before the search, added documents join old ones that are kept; after it, old ones join added leaders.
+        """
+        if not self.old.any():
+            return
+        old, added = np.flatnonzero(self.old), np.flatnonzero(~self.old)
+        added = added[np.argsort(self.rows[added], kind="stable")]
+        at = np.searchsorted(self.rows[added], self.rows[old])
+        some = np.flatnonzero(at < len(added))
+        some = some[self.rows[added[at[some]]] == self.rows[old[some]]]
+        unit, leader = (added[at[some]], old[some]) if added_join else (old[some], added[at[some]])
+        known = (self.similarity[unit] == 1) & (self.nearest[unit] < leader)
+        joins = ~self.covered[leader] & ~known
+        unit, leader = unit[joins], leader[joins]
+        self.covered[unit], self.nearest[unit], self.similarity[unit] = True, leader, 1.0
+
+    def clusters(self) -> Clusters:
+        """Return the clusters, once all leaders are known."""
+        n, m = len(self.of), len(self.first)
+        target = np.where(self.covered, self.nearest, np.arange(m, dtype=np.int32))
+        target[~self.covered & self.old] = -1  # kept earlier, each by itself
+        joined = gathered(target, self.of)
+        leaders = np.arange(n, dtype=np.int32)
+        leaders[joined >= 0] = self.first[joined[joined >= 0]]
+        similarity = gathered(np.where(self.covered & (self.nearest >= 0), self.similarity, 1.0), self.of)
+        representatives, labels = _numbered(leaders)
+        return Clusters(labels, representatives, similarity)
+
+    def pairs(self, clusters: Clusters, lengths: IntArray, both: bool) -> Pairs:
+        """Return the pair of each document with its leader; with ``both``, also of each leader with its nearest one."""
+        n = len(self.of)
+        leaders = clusters.representatives[clusters.labels]
+        i = np.flatnonzero(leaders != np.arange(n, dtype=np.int32)).astype(np.int32)
+        j, similarity = leaders[i], clusters.similarity_to_representative[i]
+        if both:
+            other = np.flatnonzero(~self.covered & (self.nearest >= 0))
+            i = np.concatenate([i, self.first[other]])
+            j = np.concatenate([j, self.first[self.nearest[other]]])
+            similarity = np.concatenate([similarity, self.similarity[other]])
+        return Pairs.build(i, j, similarity, n, overlap=Overlap(lengths))
+
+
+def leaders_of(
+    vectors: Vectors,
+    tau: float,
+    copies: Copies | None = None,
+    *,
+    priority: IntArray | None = None,
+    removed: NDArray[np.bool_] | None = None,
+    new_from: int = 0,
+    both: bool = False,
+    threads: int | None = None,
+) -> tuple[Clusters, Pairs]:
+    """Group the documents by leaders, without the pairs between documents that are no leaders.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        Rows of all documents; of exact duplicates, only that of the representative is read.
+    tau : float
+        Threshold of the multiset Jaccard similarity.
+    copies : Copies, optional
+        Exact duplicates, of similarity 1; none by default.
+    priority, removed : ndarray, optional
+        As in `spotsigs.clustering.clusters.cluster`.
+    new_from : int
+        Documents before this number are old: no pair of two of them counts. Those that are not removed come first.
+    both : bool
+        Report also, for each leader, the pair with its most similar document: every document that has a pair has one in
+        the result.
+    threads : int, optional
+        Threads of the kernels; one per available core if omitted.
+
+    Returns
+    -------
+    clusters : Clusters
+        Those of `cluster` with all pairs.
+    pairs : Pairs
+        The pair of each document with its leader.
+    """
+    copies = Copies.none(len(vectors)) if copies is None else copies
+    found = Undecided.build(copies, priority, removed, new_from)
+    classes = kernels.classes_of(vectors.ids, vectors.n_signatures)
+    rows = prefixed(vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, classes, tau, threads)
+    numbers = np.arange(len(found.first), dtype=np.int32)
+    batch = batched(found.units(numbers, found.rows), rows, vectors.n_signatures)
+    found.join_sets(True)
+    kernels.find_leaders(batch, tau, found.covered)
+    covered = np.flatnonzero(found.covered)
+    find_nearest(found, rows, found.units(covered, found.rows[covered]), batch, tau, both=both, threads=threads)
+    found.join_sets(False)
+    clusters = found.clusters()
+    return clusters, found.pairs(clusters, gathered(vectors.lengths, copies.representatives), both)
+
+
+def prefixed(
+    indptr: NDArray[np.int64],
+    ids: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    lengths: NDArray[np.int64],
+    classes: NDArray[np.uint8],
+    tau: float,
+    threads: int | None = None,
+) -> Prefixed:
+    """Return rows with their prefixes, by the class of frequency of each entry."""
+    known = np.maximum(distinct(lengths), 1)
+    at = np.searchsorted(known, lengths)
+    shortest, shared, sizes = (table[at] for table in prefixes(tau, known, kernels.MAX_SHARED))
+    ends, tokens = np.empty(len(lengths), np.int64), np.empty(len(ids), np.uint64)
+    rows = Prefixed(indptr, ids, counts, lengths, shortest, shared, ends, tokens)
+    over_blocks(partial(kernels.select_prefixes, rows, classes, sizes), len(lengths), threads)
+    return rows
+
+
+def batched(units: Units, rows: Prefixed, n_signatures: int) -> Batch:
+    """Return units with an index that has room for all of them."""
+    words = np.zeros((n_signatures >> 6) + 1, np.uint64)
+    kernels.mark_signatures(rows, words)
+    before = row_starts(np.bitwise_count(words)).astype(np.int32)
+    sizes = np.zeros(int(before[-1]), np.int64)
+    index = LeaderIndex(words, before, sizes, sizes, np.empty((0, 4), np.int32))
+    kernels.count_postings(Batch(units, rows, index), sizes)
+    starts = row_starts(sizes)
+    postings = np.empty((int(starts[-1]), 4), np.int32)  # the system allocates only the pages that are written
+    return Batch(units, rows, LeaderIndex(words, before, starts, starts[:-1].copy(), postings))
+
+
+def find_nearest(
+    found: Undecided,
+    rows: Prefixed,
+    units: Units,
+    batch: Batch,
+    tau: float,
+    *,
+    both: bool = False,
+    threads: int | None = None,
+) -> None:
+    """Find the most similar leader of some units among those of a batch, which cover them."""
+    out = found.nearest, found.similarity
+
+    def search(begin: int, end: int) -> None:
+        kernels.find_nearest(rows, units, begin, end, batch, tau, both, out)
+
+    over_blocks(search, len(units.numbers), 1 if both else threads)
+    found.covered[units.numbers] |= found.nearest[units.numbers] >= 0

@@ -1,0 +1,116 @@
+"""Leaders found without all pairs equal those of all pairs by brute force."""
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import join as naive
+from strategies import TAUS, borderline_collections, collections, examples, vectors
+
+from spotsigs import cluster
+from spotsigs.clustering.decisions import Keep, decide
+from spotsigs.clustering.leaders import leaders_of
+from spotsigs.exact_duplicates import Copies
+from spotsigs.records import MOST_PAIRS, Pairs, Vectors
+
+
+def sets_of(n, draw):
+    """Draw sets of exact duplicates, by their last document."""
+    label = draw(st.lists(st.integers(0, 2 * n), min_size=n, max_size=n))
+    last = {name: k for k, name in enumerate(label)}
+    return np.array([last[name] for name in label], np.int32)
+
+
+def all_pairs(documents, heads, tau):
+    """Return the pairs of all documents, of which each has the signatures of its head."""
+    rows = [documents[head] for head in heads]
+    near = {(i, j): s for i, j, s in naive.self_join(rows, tau)} if rows else {}
+    near |= {(i, j): 1.0 for i, j in combinations(range(len(heads)), 2) if heads[i] == heads[j]}
+    ends = np.array(list(near), np.int64).reshape(-1, 2)
+    return Pairs.build(ends[:, 0], ends[:, 1], np.array(list(near.values()), float), len(heads))
+
+
+def distinct(documents, heads):
+    """Return the vectors of the documents; the rows of exact duplicates are empty."""
+    return vectors(
+        [row if head == k else Counter() for k, (row, head) in enumerate(zip(documents, heads, strict=True))]
+    )
+
+
+def require_same(found, expected):
+    for name in ("labels", "representatives", "similarity_to_representative"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def by_ends(pairs):
+    return dict(zip(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True), pairs.similarity.tolist(), strict=True))
+
+
+@examples(150)
+@given(st.data(), st.sampled_from(TAUS) | st.none())
+def test_leaders_are_those_of_all_pairs(data, tau):
+    documents, tau = (data.draw(collections(20)), tau) if tau else data.draw(borderline_collections())
+    n = len(documents)
+    heads = sets_of(n, data.draw)
+    priority = data.draw(
+        st.none() | st.lists(st.integers(0, 5), min_size=n, max_size=n).map(lambda v: np.array(v, int))
+    )
+    removed = data.draw(st.none() | st.lists(st.booleans(), min_size=n, max_size=n).map(np.bool_))
+    keep, threads = data.draw(st.sampled_from(Keep)), data.draw(st.integers(1, 2))
+    every, none = all_pairs(documents, heads, tau), keep is Keep.none
+    order = {"priority": priority, "removed": removed}
+    expected = cluster(every, **order)
+    rows, copies = distinct(documents, heads), Copies(heads, heads)
+    clusters, pairs = leaders_of(rows, tau, copies, **order, both=none, threads=threads)
+    require_same(clusters, expected)
+    assert by_ends(pairs).items() <= by_ends(every).items()
+    decided, wanted = decide(pairs, clusters, keep), decide(every, expected, keep)
+    np.testing.assert_array_equal(decided.kept, wanted.kept)
+    gone = ~decided.kept
+    if not none:
+        assert len(pairs) == gone.sum()
+        np.testing.assert_array_equal(decided.partner[gone], wanted.partner[gone])
+        np.testing.assert_array_equal(decided.similarity[gone], wanted.similarity[gone])
+    counters = [documents[head] for head in heads]
+    shared = [(counters[i] & counters[j]).total() for i, j in by_ends(pairs)]
+    assert pairs.shared.tolist() == shared
+
+
+@examples(150)
+@given(st.data(), st.sampled_from(TAUS))
+def test_leaders_among_added_documents_are_those_of_the_pairs_with_one(data, tau):
+    documents = data.draw(collections(20))
+    n = len(documents)
+    heads, new_from = sets_of(n, data.draw), data.draw(st.integers(0, n))
+    removed = np.array([data.draw(st.booleans()) for _ in range(new_from)] + [False] * (n - new_from), bool)
+    priority = np.array([-1] * new_from + [data.draw(st.integers(0, 5)) for _ in range(n - new_from)], int)
+    every = all_pairs(documents, heads, tau)
+    new = every.j >= new_from
+    every = Pairs.build(every.i[new], every.j[new], every.similarity[new], n)
+    order, keep = {"priority": priority, "removed": removed}, data.draw(st.sampled_from(Keep))
+    expected = cluster(every, **order)
+    copies, more = Copies(heads, heads), {"new_from": new_from, "both": keep is Keep.none}
+    clusters, pairs = leaders_of(distinct(documents, heads), tau, copies, **order, **more)
+    require_same(clusters, expected)
+    assert by_ends(pairs).items() <= by_ends(every).items()
+    found, wanted = (
+        decide(*some, keep, earlier=~removed[:new_from]) for some in ((pairs, clusters), (every, expected))
+    )
+    np.testing.assert_array_equal(found.kept, wanted.kept)
+
+
+@pytest.mark.parametrize("identical", [True, False])
+def test_a_cluster_with_more_pairs_than_can_be_listed_is_decided(identical):
+    n = 70_000
+    assert n * (n - 1) // 2 > MOST_PAIRS
+    own = np.arange(100, 100 + n)[:, None]
+    rows = np.hstack([np.tile(np.arange(9), (n, 1)), own])
+    last = np.full(n, n - 1 if identical else 0, np.int32)
+    copies = Copies(last, last) if identical else None
+    clusters, pairs = leaders_of(Vectors.from_csr(np.arange(n + 1) * 10, rows.ravel()), 0.8, copies)
+    assert clusters.representatives.tolist() == [0]
+    assert pairs.i.tolist() == [0] * (n - 1)
+    assert set(pairs.similarity.tolist()) == {1.0 if identical else 9 / 11}
