@@ -113,6 +113,6 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def copied(source: Path, target: Path) -> Path:
-    """Return a fresh copy of a folder in place of the former one."""
+    """Return a fresh copy of a folder in place of the previous one."""
     shutil.rmtree(target, ignore_errors=True)
     return Path(shutil.copytree(source, target))

@@ -1,4 +1,4 @@
-"""The command ``spotsigs``, as a user meets it."""
+"""The command ``spotsigs``, as a user types it."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_kernels_of_a_former_version_are_made_anew(tmp_path):
 
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
-    """Let neither of the compiler's usual places be writable; return what stands for the temporary folder."""
+    """Make the compiler's usual cache folders read-only; return the temporary folder."""
     (tmp_path / "file").touch()
     monkeypatch.setattr(kernel_cache, "__file__", str(tmp_path / "file" / "kernel_cache.py"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))

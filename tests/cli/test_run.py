@@ -1,4 +1,4 @@
-"""The front door, as a user meets it."""
+"""The command ``python run.py``, as a user types it."""
 
 from __future__ import annotations
 

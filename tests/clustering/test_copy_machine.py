@@ -153,7 +153,7 @@ class Copies(RuleBasedStateMachine):
     @precondition(lambda self: self.model)
     @rule(seed=st.integers(0, 2**32), share=st.sampled_from([0.0, 0.3, 0.9, 1.0]))
     def copied(self, seed, share):
-        """What is kept is in the copy, and the copy is the collection from now on."""
+        """The copy contains the kept pages, and becomes the collection."""
         rng = random.Random(seed)
         kept = {key: rng.random() < share for key in sorted(self.model)}
         before = contents(self.at)

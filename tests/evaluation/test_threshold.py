@@ -19,7 +19,7 @@ UNRELATED, COPIES = hill(0.05, 0.4, 5000), hill(0.7, 0.25, 400)
 
 
 def separation(counts: list[int], tau: float) -> float:
-    """The share of the variance of the bins' numbers that lies between those below and above a similarity."""
+    """Return the fraction of the variance of the bins' numbers that is between those below and above a similarity."""
     values = np.repeat(np.arange(len(counts)) + 0.5, counts)
     place = BINS * np.log(tau / FLOOR) / np.log(1 / FLOOR)
     sides = [values[values < place - 1e-6], values[values >= place - 1e-6]]

@@ -84,7 +84,7 @@ def require_engine(way):
 
 
 def table(folder, words, seed="0"):
-    """Return the files of a table whose cells are all done anew."""
+    """Return the files of a table whose cells are all computed again."""
     chosen = ("experiment=chain_length", "data=tiny", "experiment.step=0.1", *words)
     found = finish(folder, *chosen, f"experiment.results={folder}", PYTHONHASHSEED=seed)
     shutil.rmtree(folder)

@@ -1,4 +1,4 @@
-"""A run removes what it has made itself, writes nowhere else, and tells files apart by their content."""
+"""A run removes only its own files, writes to no other folder, and distinguishes files by their content."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ MARKUP = (
 
 
 def changed_page(rng: random.Random, pages: list[bytes]) -> bytes:
-    """Return a page with stretches cut out, doubled, moved, damaged or replaced by markup."""
+    """Return a page with blocks cut out, doubled, moved, damaged or replaced by markup."""
     page = rng.choice(pages)
     for _ in range(rng.randint(1, 12)):
         a, b = sorted(rng.randrange(len(page) + 1) for _ in range(2))

@@ -1,4 +1,4 @@
-"""What every matcher and every signature scheme promises; a new YAML is tested the moment it exists."""
+"""The contract of every matcher and every signature scheme; a new YAML file is tested as soon as it exists."""
 
 from __future__ import annotations
 

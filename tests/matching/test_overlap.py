@@ -1,4 +1,4 @@
-"""How many signatures decided a pair: exact sums of minima and maxima, for every matcher whose similarity tells."""
+"""Signatures that decide a pair: exact sums of minima and maxima, for every matcher that states them."""
 
 from __future__ import annotations
 

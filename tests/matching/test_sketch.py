@@ -162,7 +162,7 @@ class TestEstimators:
 @KINDS
 class TestEveryKind:
     def test_sketches_belong_to_hashes_not_to_ids(self, kind):
-        """What else the collection holds changes ids, but no estimate."""
+        """Other documents of the collection change ids, but no estimate."""
         documents = naive.copies(6, n=40)
         hashes = np.sort(np.random.default_rng(1).integers(0, 2**64, 1200, dtype=np.uint64))
         sketch = Sketch(kind=kind, size=20, modulus=3, tau=0.2)

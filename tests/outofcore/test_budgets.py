@@ -179,7 +179,7 @@ def test_pages_of_parquet_are_looked_at_before_they_are_read(tmp_path):
 
 
 def test_a_shard_of_any_number_of_records_is_written_in_parts(tmp_path, monkeypatch):
-    """What a shard's signatures take does not depend on what it unpacks to; the parts are those of one."""
+    """The memory of a shard's signatures does not depend on its unpacked size; the parts are those of one."""
     path = tmp_path / "x.jsonl"
     rows = [{"id": str(k), "text": f"the w{k} is a v{k % 7} page"} if k % 3 else {"id": str(k)} for k in range(200)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -256,7 +256,7 @@ def named(case):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the proportional set size")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports the proportional set size")
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_budgets_asked_and_kept(tmp_path, case):
     form, pack, kind, size, engine, encodings = case

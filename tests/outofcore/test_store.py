@@ -1,4 +1,4 @@
-"""Stores: what comes back, and what is refused."""
+"""Stores: the data that is read again, and the data that is refused."""
 
 import json
 import shutil

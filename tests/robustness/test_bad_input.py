@@ -48,7 +48,7 @@ def former(tmp_path_factory):
 
 @pytest.fixture
 def results(former, tmp_path):
-    """Return a folder that holds the results of a former run."""
+    """Return a folder with the results of a previous run."""
     return Path(shutil.copytree(former, tmp_path / "former"))
 
 
@@ -57,7 +57,7 @@ def content(folder):
 
 
 def agrees(told, says, here):
-    """Whether a sentence is the expected one; ``…`` stands for words of other libraries."""
+    """Return whether a sentence is the expected one; ``…`` represents words of other libraries."""
     pattern = ".+".join(map(re.escape, says.split("…")))
     return re.fullmatch(pattern, told.replace(str(here), "{here}")) is not None
 

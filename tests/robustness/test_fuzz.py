@@ -40,7 +40,7 @@ def test_what_was_found_stays_mended(name, path):
 
 @st.composite
 def changed(draw, name):
-    """Return a valid input with a few stretches replaced, doubled or cut out."""
+    """Return a valid input with a few blocks replaced, doubled or cut out."""
     content = draw(st.sampled_from(SEEDS[name]))
     for _ in range(draw(st.integers(1, 4))):
         start, stop = sorted(draw(st.tuples(*[st.integers(0, len(content))] * 2)))

@@ -47,7 +47,7 @@ def ran(front_door, here, denied, more):  # noqa: F811
 
 @pytest.fixture
 def both(front_door, tmp_path):  # noqa: F811
-    """Return a folder with the results of a former run, and a function to the files of the new one."""
+    """Return a folder with the results of a previous run, and a function to the files of the new one."""
     base = tmp_path / "base"
     assert front_door(*CHOSEN, "tau=0.9", f"hydra.run.dir={base}/run")[0] == 0
 
@@ -99,7 +99,7 @@ def test_some_calls_of_the_front_door_fail_once(front_door, both, tmp_path):  # 
 
 
 def test_of_results_that_cannot_all_be_put_in_place_none_are(tmp_path):
-    """Any rename of a publication fails: former results are back, with those that the new ones do not have."""
+    """Any rename of a publication fails: previous results are restored, with those that the new ones do not have."""
     base, here = tmp_path / "base", tmp_path / "here"
     (base / "sub").mkdir(parents=True)
     for name in ("a.csv", "sub/b.csv", "old.csv", "last.json"):

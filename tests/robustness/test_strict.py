@@ -1,4 +1,4 @@
-"""strict=true stops at the first record that cannot be read, in document order, whatever runs beside it."""
+"""strict=true stops at the first record that cannot be read, in document order, whatever runs concurrently."""
 
 from __future__ import annotations
 

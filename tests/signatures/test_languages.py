@@ -1,4 +1,4 @@
-"""Pages in other languages than English: told by their stopwords, compared without them where there are none."""
+"""Pages in other languages than English: detected by their stopwords, compared by shingles if they have none."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_tags_in_what_may_be_raw_text_do_not_nest(begin, repeated):
 
 
 def test_ordinary_pages_keep_their_tags():
-    """What real pages leave open closes with the elements around them, so that no page comes near the limit."""
+    """Unclosed elements of real pages close with the elements that contain them, so that no page nears the limit."""
     rows = "<tr><td><div><p>one<p>two<ul><li>a<li>b</ul></div>" * 2000
     page = (
         f"<div><form><table>{rows}</table></form><svg>{'<path/>' * 900}<g><path></g></svg></div><h1>end</h1>".encode()
