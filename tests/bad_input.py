@@ -286,11 +286,11 @@ RECORDS = cases(
         ),
         "a page of 300 MiB": ("huge.html: the page has 300 MiB, more than 256 MiB", pages(sparse)),
         "a WARC record that is cut short": (
-            "http://x/bad (x.warc@397): the record is truncated: 266 of 562 bytes are there",
+            "http://x/bad (x.warc@397): the record is truncated: 266 of 562 bytes are there; 499 bytes are no record",
             warc(WARC, CUT),
         ),
         "a WARC gzip member that is cut short": (
-            "http://x/bad (x.warc.gz@299): the record is truncated: 49 of 562 bytes are there",
+            "http://x/bad (x.warc.gz@299): the record is truncated: 49 of 562 bytes are there; 222 compressed bytes are no record",
             warc(gzip.compress(WARC), gzip.compress(CUT)[:-20], name="x.warc.gz"),
         ),
         "garbage behind a WARC record": (
@@ -318,7 +318,7 @@ RECORDS = cases(
             warc(WARC, response(b"<p>", "Content-Length: 9\r\n")),
         ),
         "an ARC record that is cut short": (
-            "http://x/good (x.arc@212): the record is truncated: 120 of 159 bytes are there",
+            "http://x/good (x.arc@212): the record is truncated: 120 of 159 bytes are there; 172 bytes are no record",
             file("x.arc", ARC + ARC[:-40], "arc"),
         ),
         "a TREC document without a number": (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO
 
+from spotsigs.formats.archive_content import Content
 from spotsigs.formats.archive_records import Archive, Head, Record, block_length
 from spotsigs.formats.http_response import HTML_TYPES, iso_date, page, parse_response
 from spotsigs.records import Document, Skipped
@@ -29,10 +29,10 @@ class Arc(Archive):
 
     format = "an ARC file"
     first = _FIRST
-    line = re.compile(rb"(?<=\n)" + _FIELDS)
+    line = re.compile(rb"(?<!\S)" + _FIELDS)
     end = b"\n"
 
-    def parse(self, line: bytes, stream: IO[bytes]) -> Head:
+    def parse(self, line: bytes, stream: Content) -> Head:
         """Read a header, which is one line."""
         found = _FIRST.fullmatch(line)
         if found is None:

@@ -11,15 +11,18 @@ damaged member, and reads no ARC; warcio reads no zstd and no archive of a singl
 
 from __future__ import annotations
 
-import io
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, ClassVar
 
-from spotsigs.formats.compression import BLOCK, READ_ERRORS, Members, compression, raw
+from zstandard import ZstdCompressionDict
+
+from spotsigs.formats.archive_content import Content, Position
+from spotsigs.formats.compression import BLOCK, READ_ERRORS, compression, packing_of, raw
 from spotsigs.formats.file_collection import FileCollection
 from spotsigs.formats.input_files import END, InputFile, located
 from spotsigs.formats.writers import packed
@@ -30,11 +33,8 @@ LINE = 1 << 16
 """Bytes of the longest line of a record's header."""
 
 _OVERLAP = 4096
-_MARKS = {
-    "gzip": re.compile(rb"\x1f\x8b\x08[\x00-\x1f]"),
-    "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
-    "bzip2": re.compile(rb"BZh[1-9]1AY&SY"),
-}
+_UNREADABLE = "the record at this byte cannot be read: {}"
+_PACKED = rb"(?P<packed>\x1f\x8b\x08[\x00-\x1f]|\x28\xb5\x2f\xfd|BZh[1-9]1AY&SY)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ class Record:
 
     position: str  # file and byte
     head: Head
-    stream: IO[bytes] = field(repr=False)
+    stream: Content = field(repr=False)
+    ends: Callable[[Content], bool] = field(repr=False)  # whether a record may end before the next byte
     _taken: list[bytes] = field(default_factory=list)
     _at: int = 0
 
@@ -80,26 +81,68 @@ class Record:
             yield block
 
     def whole(self) -> bytes | Skipped | None:
-        """Return the block; the reason if it is too large for a page; None if the file does not contain all of it."""
-        if self.head.length > largest_page():
+        """Return the block; the reason if it is too large for a page; None if the record is damaged."""
+        if self.is_too_large:
             self.skip()
             reason = f"the record is larger than {in_words(largest_page())}"
-            return None if self.missing else Skipped(self.name, reason)
+            return None if self.fault() else Skipped(self.name, reason)
         if self.missing:
             self.take(self.missing)
         if len(self._taken) != 1:
             self._taken = [b"".join(self._taken)]
-        return None if self.missing else self._taken[0]
+        return None if self.fault() else self._taken[0]
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether the block is larger than that of a page."""
+        return self.head.length > largest_page()
+
+    def fault(self) -> Skipped | None:
+        """Return why the record, of which all was read, is damaged; None if it is not."""
+        there, length, damage = self.head.length - self.missing, self.head.length, self.stream.damage
+        if self.missing and damage is not None and not isinstance(damage, EOFError):
+            return Skipped(self.position, _UNREADABLE.format(damage))
+        if self.missing:
+            return Skipped(self.name, f"the record is truncated: {there} of {length} bytes are there")
+        if not self.ends(self.stream):
+            return Skipped(self.name, f"the record does not end after {length} bytes, as its header declares")
+        return None
 
     def skip(self) -> None:
         """Read the rest of the block without keeping it."""
         while self._next(BLOCK):
             pass
 
+    def missing_at_end(self) -> None:
+        """Count the bytes up to the end of a content that lacks some as read."""
+        self._at = self.stream.left
+
     def _next(self, size: int) -> bytes:
         block = self.stream.read(min(size, self.missing))
         self._at += len(block)
         return block
+
+
+@dataclass(slots=True)
+class Unread:
+    """Bytes of an archive that are no record."""
+
+    skipped: Skipped
+    size: int  # bytes of the content
+    stored: tuple[int, int]  # bytes of the file that cannot be unpacked: start and stop
+    stream: Content = field(repr=False)  # at the first of them
+
+    def copy(self, file: IO[bytes], out: IO[bytes]) -> None:
+        """Write them."""
+        if self.size:
+            with packed(out, self.stream.packing) as stream:
+                for piece in self.stream.pieces(self.size):
+                    stream.write(piece)
+        start, stop = self.stored
+        file.seek(start)
+        while start < stop and (piece := file.read(min(BLOCK, stop - start))):
+            out.write(piece)
+            start += len(piece)
 
 
 def block_length(digits: bytes) -> int:
@@ -115,11 +158,11 @@ class Archive(FileCollection):
 
     format: ClassVar[str]  # its name in messages
     first: ClassVar[re.Pattern[bytes]]  # matches the first bytes of a record
-    line: ClassVar[re.Pattern[bytes]]  # finds a record in uncompressed text; begins with a look-behind for a line end
+    line: ClassVar[re.Pattern[bytes]]  # finds a record in uncompressed text
     end: ClassVar[bytes]  # follows a block
 
     @abstractmethod
-    def parse(self, line: bytes, stream: IO[bytes]) -> Head:
+    def parse(self, line: bytes, stream: Content) -> Head:
         """Read the header that begins with a line; raise OSError if it is none, EOFError if it is cut short."""
 
     @abstractmethod
@@ -129,70 +172,115 @@ class Archive(FileCollection):
     def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
         """Iterate over the documents that begin in a shard."""
         for record in self._records(source, start, stop):
-            if isinstance(record, Skipped):
-                yield record
+            if isinstance(record, Unread):
+                yield record.skipped
             else:
                 yield from self.documents(record)
 
-    def _records(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Record | Skipped]:
-        """Iterate over the records that begin in a shard; after a damaged one, resume where the next one begins.
+    def _records(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Record | Unread]:
+        """Iterate over the records that begin in a shard, and the bytes between that are none.
 
-        A record whose block turns out to be damaged or truncated is followed by the reason.
+        A record that turns out to be damaged is followed by its bytes, up to the next record in the unpacked content.
         """
-        packing = compression(source.path)
-        while start < stop:
-            with raw(source.path) as file:
-                file.seek(start)
-                content = Members(file, packing, raises=False)
-                stream: IO[bytes] = file if packing == "plain" else io.BufferedReader(content, LINE)
-                position = start
-                try:
-                    while True:
-                        found = (file.tell(), 0) if packing == "plain" else content.position(stream)  # type: ignore[arg-type]
-                        position, inner = found or (position, 0)
-                        line = stream.readline(LINE) if position < stop and found else b""
-                        if not line:
-                            if position < stop and content.damage:
-                                raise content.damage
-                            return
-                        if line.strip():
-                            at = f"{source.name}@{position}{f'+{inner}' if inner else ''}"
-                            record = Record(at, self.parse(line, stream), stream)
-                            yield record
-                            record.skip()
-                            if record.missing:
-                                yield _broken(record, content.damage)
-                                break
-                except READ_ERRORS as error:
-                    yield Skipped(f"{source.name}@{position}", f"the record at this byte cannot be read: {error}")
-            start = self._next_record(source.path, position + 1)
+        dictionary = None
+        with raw(source.path) as file:
+            while start < stop:
+                content = Content(file, start, dictionary)
+                dictionary = content.dictionary
+                start = yield from self._part(source, content, stop)
+
+    def _part(self, source: InputFile, content: Content, stop: int) -> Generator[Record | Unread, None, int]:
+        """Iterate over the records of a content; return the offset in the file at which the next one begins."""
+        while True:
+            content.mark()
+            position = content.position()
+            at, inner = position or (content.stop.member, 0)
+            if at >= stop:
+                return at
+            if position is None and content.damage is None:
+                return content.stop.inner if content.stop.inner > at else END
+            if content.packing == "plain" and packing_of(content.peek(4)) != "plain":
+                return at
+            name = f"{source.name}@{at}{f'+{inner}' if inner else ''}"
+            line = content.readline(LINE)
+            if line and not line.strip():
+                continue
+            fault: Skipped | None
+            try:
+                if not line:
+                    raise content.damage or EOFError("the file ends")
+                record = Record(name, self.parse(line, content), content, self._ends)
+            except READ_ERRORS as error:
+                fault = Skipped(name, _UNREADABLE.format(error))
+            else:
+                if content.lacks(record.head.length):
+                    record.missing_at_end()
+                else:
+                    yield record
+                    record.skip()
+                fault = record.fault()
+            if fault:
+                unread = self._unread(source, content, fault, Position(at, inner))
+                yield unread
+                content.rewind()
+                content.skip(unread.size)
+                if unread.stored[1]:
+                    return unread.stored[1]
+
+    def _unread(self, source: InputFile, content: Content, fault: Skipped, position: Position) -> Unread:
+        """Return the bytes from the mark to the next record."""
+        contains = partial(self._contains_record, source.path, content.dictionary)
+        size, is_found = content.gap(self._any_record, contains)
+        start = stop = 0
+        if not is_found and content.damage is not None:
+            member, start = content.stop
+            if position == (member, 0):
+                size, start = 0, member
+            stop = self._next_record(source.path, max(start, member + 1), contains)
+        how = f"{size:,} bytes" if size or start == stop else ""
+        how += f"{' and ' if how else ''}{stop - start:,} compressed bytes" if stop > start else ""
+        return Unread(Skipped(fault.id, f"{fault.reason}; {how} are no record"), size, (start, stop), content)
+
+    def _ends(self, content: Content) -> bool:
+        """Return whether a record may end before the next byte: the line end of records, a member or another record."""
+        rest = content.peek(len(self.end))
+        position = content.position()
+        if rest == self.end or position is None or (content.packing != "plain" and position.inner == 0):
+            return True
+        rest = content.peek(_OVERLAP).lstrip(b"\r\n")
+        return not rest or packing_of(rest) != "plain" or self.first.match(rest) is not None
+
+    @property
+    def _any_record(self) -> re.Pattern[bytes]:
+        """Finds records, also where no line end precedes them, and compressed members."""
+        return re.compile(self.line.pattern + b"|" + _PACKED)
 
     def copy_file(self, source: InputFile, target: Path, keep: Callable[[Document], bool]) -> None:
-        """Copy every record but the removed documents', each compressed on its own."""
-        how = compression(source.path)
-        with target.open("xb") as out:
+        """Copy every record but the removed documents', each compressed on its own, and what is no record."""
+        with target.open("xb") as out, raw(source.path) as file:
             for record in self._records(source):
-                if isinstance(record, Skipped):
+                if isinstance(record, Unread):
+                    record.copy(file, out)
                     continue
-                if any(isinstance(found, Document) and not keep(found) for found in self.documents(record)):
+                found = () if record.is_too_large else self.documents(record)
+                if any(isinstance(document, Document) and not keep(document) for document in found):
                     continue
                 begin = out.tell()
-                with packed(out, how) as stream:
+                with packed(out, record.stream.packing) as stream:
                     stream.write(record.head.text)
                     for piece in record.pieces():
                         stream.write(piece)
                     stream.write(self.end)
-                if record.missing:  # it is damaged
+                if record.fault():
                     out.seek(begin)
                     out.truncate()
 
     def fault(self, path: Path) -> str | None:
         """Return why a file is no archive of this format, or None if it is one."""
-        packing = compression(path)
         with raw(path) as file:
             if not file.read(1):
                 return f"the file is empty, not {self.format}"
-            begin = _beginning(file, 0, packing)
+            begin = Content(file, 0).peek(_OVERLAP)
         if not begin:
             return "its compressed stream is damaged or ends before a record begins"
         return None if self.first.match(begin) else f"the file is not {self.format}: it begins with {begin[:24]!r}"
@@ -209,10 +297,14 @@ class Archive(FileCollection):
             starts.pop()
         return list(zip(starts, [*starts[1:], END], strict=True))
 
-    def _next_record(self, path: Path, position: int) -> int:
-        """Return the offset of the first record at or after a byte of the file, or the file's size."""
-        packing = compression(path)
-        mark = _MARKS.get(packing, self.line)
+    def _next_record(self, path: Path, position: int, contains: Callable[[int], bool] | None = None) -> int:
+        """Return the offset of the first record at or after a byte of the file, or the file's size.
+
+        After damage, `contains` returns whether there are records in the compressed member at an offset, and a plain
+        record need not follow a line end.
+        """
+        is_start = contains or partial(self._begins_record, path)
+        mark = self._any_record if contains else re.compile(rb"(?<=\n)" + self.line.pattern + b"|" + _PACKED)
         base = max(0, position - 1)  # one byte earlier, for the look-behind
         with raw(path) as file:
             while True:
@@ -223,23 +315,19 @@ class Archive(FileCollection):
                     start = base + match.start()
                     if start < position or (match.start() > BLOCK and not last):
                         continue
-                    if packing == "plain" or self.first.match(_beginning(file, start, packing)):
+                    if match.lastgroup != "packed" or is_start(start):
                         return start
                 if last:
                     return base + len(block)
                 base += BLOCK
                 position = max(position, base)
 
+    def _begins_record(self, path: Path, start: int) -> bool:
+        """Return whether the compressed member at a byte of the file begins with a record."""
+        with raw(path) as file:
+            return self.first.match(Content(file, start).peek(_OVERLAP)) is not None
 
-def _broken(record: Record, damage: Exception | None) -> Skipped:
-    if damage is not None and not isinstance(damage, EOFError):
-        return Skipped(record.position, f"the record at this byte cannot be read: {damage}")
-    there, length = record.head.length - record.missing, record.head.length
-    return Skipped(record.name, f"the record is truncated: {there} of {length} bytes are there")
-
-
-def _beginning(file: IO[bytes], start: int, packing: str) -> bytes:
-    """Return the first unpacked bytes from an offset on; none if they cannot be unpacked."""
-    file.seek(start)
-    stream = file if packing == "plain" else io.BufferedReader(Members(file, packing, raises=False), _OVERLAP)
-    return stream.read(_OVERLAP)
+    def _contains_record(self, path: Path, dictionary: ZstdCompressionDict | None, start: int) -> bool:
+        """Return whether a record begins near the beginning of the compressed member at a byte of the file."""
+        with raw(path) as file:
+            return self.line.search(Content(file, start, dictionary).peek(LINE)) is not None

@@ -73,14 +73,23 @@ class Members(io.RawIOBase):
     another one are ignored, as browsers do.
     """
 
-    def __init__(self, file: IO[bytes], packing: str, *, raises: bool = True, trailing: bool = False) -> None:
-        self._file, self._packing, self._raises, self._trailing = file, packing, raises, trailing
-        self._dictionary = _dictionary(file) if packing == "zstd with dictionary" else None
-        self._base = file.tell()  # offset of the input block in the file
+    def __init__(
+        self,
+        file: IO[bytes],
+        packing: str,
+        *,
+        raises: bool = True,
+        trailing: bool = False,
+        dictionary: zstandard.ZstdCompressionDict | None = None,
+    ) -> None:
+        self._file, self._raises, self._trailing = file, raises, trailing
+        self.dictionary = _dictionary(file) if packing == "zstd with dictionary" else dictionary
+        self._packing = packing.partition(" ")[0]
+        self._base = self._fed = file.tell()  # offsets in the file of the input block and of the last piece of it
         self._input, self._at, self._size = b"", 0, _FIRST_PIECE
         self._output = memoryview(b"")
         self._member: Any = None
-        self._start = self._given = 0
+        self._start, self._given = self._base, 0
         self._any = False
         self.damage: Exception | None = None
 
@@ -88,18 +97,25 @@ class Members(io.RawIOBase):
         """Return true."""
         return True
 
-    def position(self, buffered: io.BufferedReader) -> tuple[int, int] | None:
-        """Return the file offset of the member that contains the next byte, and the byte's offset in the member.
+    def position(self, waiting: int) -> tuple[int, int]:
+        """Return the file offset of the last member that was read, and the offset in it, some bytes before its end."""
+        return self._start, self._given - waiting
 
-        None at the end of the content. `buffered` is the reader that wraps this one.
-        """
-        waiting = len(buffered.peek(1))
-        return (self._start, self._given - waiting) if waiting else None
+    @property
+    def stop(self) -> tuple[int, int]:
+        """File offsets of the last member, and of the first bytes that are not unpacked."""
+        return self._start, self._base + self._at if self.damage is None else self._fed
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
         """Unpack into a buffer; return the number of bytes, 0 at the end."""
+        piece = self.piece(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def piece(self, size: int) -> memoryview:
+        """Return the next bytes, at most `size` and all of one member; none at the end."""
         try:
-            while not self._output and self.damage is None and self._advance(len(buffer)):
+            while not self._output and self.damage is None and self._advance(size):
                 pass
         except _DAMAGE as error:
             self.damage = OSError(f"damaged {self._packing} data: {error}")
@@ -107,11 +123,9 @@ class Members(io.RawIOBase):
             self.damage = error
         if self._raises and self.damage is not None and not self._output:
             raise self.damage
-        size = min(len(buffer), len(self._output))
-        buffer[:size] = self._output[:size]
-        self._output = self._output[size:]
-        self._given += size
-        return size
+        piece, self._output = self._output[:size], self._output[size:]
+        self._given += len(piece)
+        return piece
 
     def _advance(self, size: int) -> bool:
         """Unpack at most `size` bytes; return False at the end of the file."""
@@ -123,7 +137,9 @@ class Members(io.RawIOBase):
                 self._refill()
             piece = self._input[self._at : self._at + self._size]
             if not piece:
+                self._fed = self._base + self._at
                 raise EOFError("the compressed stream is truncated")
+            self._fed = self._base + self._at
             self._at += len(piece)
             self._size = min(2 * self._size, _PIECE)
         self._output = memoryview(self._member.decompress(piece, size))
@@ -145,7 +161,8 @@ class Members(io.RawIOBase):
             return False
         if self._packing == "gzip" and not b"\x1f\x8b".startswith(head[:2]):
             raise OSError("damaged gzip data: bytes that begin no member")
-        self._start, self._given, self._size, self._any = self._base + self._at, 0, _FIRST_PIECE, True
+        self._start = self._fed = self._base + self._at
+        self._given, self._size, self._any = 0, _FIRST_PIECE, True
         self._member = self._decompressor()
         return True
 
@@ -159,7 +176,7 @@ class Members(io.RawIOBase):
     def _decompressor(self) -> Any:
         if self._packing in _ISAL:
             return igzip_lib.IgzipDecompressor(flag=_ISAL[self._packing])
-        return bz2.BZ2Decompressor() if self._packing == "bzip2" else _ZstdFrame(self._dictionary)
+        return bz2.BZ2Decompressor() if self._packing == "bzip2" else _ZstdFrame(self.dictionary)
 
 
 class _File(Members):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO
 
+from spotsigs.formats.archive_content import Content
 from spotsigs.formats.archive_records import LINE, Archive, Head, Record, block_length
 from spotsigs.formats.http_response import (
     HTML_TYPES,
@@ -38,10 +38,10 @@ class Warc(Archive):
 
     format = "a WARC file"
     first = _FIRST
-    line = re.compile(rb"(?<=\n)WARC/[01]\.\d+\r?\n(?=(?:[\w-]+:[^\n]*\n)*?WARC-Type:)")
+    line = re.compile(rb"WARC/[01]\.\d+\r?\n(?=(?:[\w-]+:[^\n]*\n)*?WARC-Type:)")
     end = b"\r\n\r\n"
 
-    def parse(self, line: bytes, stream: IO[bytes]) -> Head:
+    def parse(self, line: bytes, stream: Content) -> Head:
         """Read a header: lines of ``name: value``, which white space continues, up to an empty one."""
         if _FIRST.fullmatch(line) is None:
             raise OSError(f"{line[:60]!r} is no record line")
