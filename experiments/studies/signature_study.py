@@ -1,203 +1,396 @@
-"""Signatures crossed with treatments of boilerplate, with thresholds that are chosen on other stories and sites."""
+"""Signatures crossed with treatments of boilerplate, by the rules of ``docs/protocol.md``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from textwrap import fill
 from typing import Any
 
-from experiments.claims.facts import Fact
-from experiments.config import Experiment, Settings
-from experiments.show.figures import Panel, Point, draw_lines
-from experiments.show.tables import Column, Table
-from experiments.work.cross_validation import Difference, HalvedCollection, Result, cross_validated
-from experiments.work.curves import STEP
-from experiments.work.study import SEVERAL, Work, lines_of
-from spotsigs.errors import InputError, require
+import numpy as np
+from selectolax.lexbor import LexborHTMLParser
 
-COLUMNS = [
-    Column(name="collection", title="Collection"),
-    Column(name="treatment", title="Treatment"),
-    Column(name="signature", title="Signature"),
-    Column(name="tau", title="τ"),
-    Column(name="precision", title="Precision", form=".3f"),
-    Column(name="recall", title="Recall", form=".3f"),
-    Column(name="f1", title="F1", form=".3f"),
-    Column(name="f1_interval", title="95 %"),
-    Column(name="lost", title="Lost", form=".1%"),
-    Column(name="lost_interval", title="95 %"),
-    Column(name="left", title="Left", form=".1%"),
-    Column(name="left_interval", title="95 %"),
-    Column(name="bcubed_f1", title="B-cubed F1", form=".3f"),
-    Column(name="largest", title="Largest group", form=",.0f"),
-]
+from data.collections.newsframes import NewsFrames
+from data.collections.newsframes.frames import Frame
+from experiments.claims.facts import Fact
+from experiments.config import Experiment, Settings, composed
+from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
+from experiments.show.tables import Column, Table
+from experiments.work.cross_validation import (
+    RESAMPLES,
+    Difference,
+    FloatArray,
+    HalvedCollection,
+    OverSplits,
+    holm,
+    origin,
+    over_splits,
+)
+from experiments.work.curves import STEP, thresholds
+from experiments.work.study import SEVERAL, Work, lines_of
+from experiments.work.template_free import TemplateFree
+from spotsigs.errors import InputError, require
+from spotsigs.evaluation.metrics import ends
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.tokens import tokenize
+
+MARGIN = 0.02
+"""Largest difference in F1 that counts as equality."""
+ALPHA = 0.05
+"""Level of a family of tests."""
+
+QUALITY = {
+    "tau": "tau",
+    "precision": "Precision",
+    "recall": "Recall",
+    "macro_f1": "Macro F1",
+    "bcubed_f1": "B-cubed F1",
+}
+SAMPLED = {"f1": "F1", "lost": "Lost", "left": "Left"}
 
 NOTES = (
-    "Stories and sites are cut into halves; the threshold of each half has the highest F1 on the other half, and the "
-    "figures are means over both halves. IDF in [0.2, 1], exact multi-set Jaccard. Lost: stories of "
-    "which no page is kept. Left: duplicates that are kept. Decisions by leaders. Intervals (95 %): crossed Poisson "
-    "bootstrap of stories and sites; of stories alone for lost and left.",
+    "Means over random splits, directions and seeds; the threshold of each half has the highest micro F1 on the other "
+    "half. IDF in [0.2, 1], exact multiset Jaccard. Lost: stories of which no page is kept. Left: duplicates that are "
+    "kept. Decisions by leaders. Intervals (95 %): bootstrap samples of stories and sites in each split; of stories "
+    "alone for lost and left.",
 )
-
-LEAD_NOTES = (
-    "Lead: F1 of spots minus F1 of the best other signature, which is chosen, like the thresholds, on the other half. "
-    "A lead holds if its interval is above 0, does not hold if it is below 0, and is inconclusive otherwise. "
-    "Interaction: lead on whole pages minus lead after the treatment.",
+TEST_NOTES = (
+    "docs/protocol.md defines hypotheses, margin and words. Lead: F1 of spots minus F1 of the best other signature, "
+    "which is chosen, like the thresholds, on the other half. H1: the lead on whole pages differs from 0. H2: on a "
+    "text that is the same for all signatures the lead is within the margin; H2, difference: it differs from 0. H3: "
+    "the lead on whole pages minus that lead. H4: the lead with dense templates minus that with the placebo, by rival. "
+    "p: uncorrected, and after Holm's correction over all rows.",
 )
-
-LETTERS = 40
-"""Letters in a line below a panel of the figure."""
-SHIFT = 0.06
-"""Distance between the lines of the figure, in treatments."""
-
-CAPTION = (
-    "F1 of each signature by treatment of the page, at thresholds chosen on other stories and sites; 95 % intervals "
-    "over stories and sites"
+LEADS_CAPTION = (
+    "Lead of spots over the best of words, 3- and 5-shingles in F1, mean over splits, with 95 % intervals of one more "
+    "split; lines: the margin of equality. * Each signature has its own text."
 )
+SPLITS_CAPTION = "Fraction of the random splits whose lead of spots is at most x, by text of the pages"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudiedCollection(HalvedCollection):
+    """Collection of the study.
+
+    Attributes
+    ----------
+    seeds : list of int
+        Seeds, which are pooled; empty for a collection without.
+    decides : bool
+        The family of tests includes its leads.
+    article : bool
+        The collection knows the text of its articles (``data.article=true``).
+    mechanism : list of str
+        Overrides that change the density of spots in templates, and their placebo.
+    """
+
+    seeds: list[int] = field(default_factory=list)
+    decides: bool = True
+    article: bool = False
+    mechanism: list[str] = field(default_factory=list)
+
+    def composed(self, words: str = "") -> list[Any]:
+        """Return the collection of each seed, with further overrides."""
+        data = f"{self.data} {words}"
+        seeds = [[f"data.seed={seed}"] for seed in self.seeds] or [[]]
+        return [composed(*data.split(), *seed, *origin(data)).collection for seed in seeds]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Treatment:
+    """Treatment of the boilerplate of pages.
+
+    Attributes
+    ----------
+    words, data : str
+        Overrides of the method and of the collection.
+    template_free : bool
+        Remove templates from the text, see `TemplateFree`.
+    same_text : bool
+        All signatures are those of the same text.
+    """
+
+    words: str = ""
+    data: str = ""
+    template_free: bool = False
+    same_text: bool = True
+
+    def collections(self, chosen: StudiedCollection, words: str = "") -> list[Any]:
+        """Return the treated collection of each seed."""
+        found = chosen.composed(f"{self.data} {words}")
+        return [TemplateFree(collection=collection) for collection in found] if self.template_free else found
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignatureStudy(Experiment):
-    """F1 and decisions of signatures by treatment of the page's boilerplate.
+    """F1 and decisions of signatures by treatment of the page's boilerplate, over random splits.
 
     Attributes
     ----------
     collections : dict of str to dict
-        Attributes of `HalvedCollection` by name of the collection; those that cannot be fetched are left out.
-    signatures, treatments : dict of str to str
+        Attributes of `StudiedCollection` by name; those that cannot be fetched are left out.
+    signatures : dict of str to str
         Overrides by label. Each signature is combined with each treatment.
+    treatments : dict of str to dict
+        Attributes of `Treatment` by label; the first is the reference.
     leader : str
         Signature whose lead over `rivals` is measured.
     rivals : list of str
         Signatures it is compared to.
-    drawn : list of str
-        Collections of the figure.
-    reference : str
-        Treatment whose lead is compared to that of the others.
+    splits, samples : int
+        Random splits, and bootstrap samples in each.
     step : float
         Distance between thresholds, a divisor of 1.
     """
 
     collections: dict[str, dict[str, Any]] = field(default_factory=dict)
     signatures: dict[str, str] = field(default_factory=dict)
-    treatments: dict[str, str] = field(default_factory=dict)
+    treatments: dict[str, dict[str, Any]] = field(default_factory=dict)
     leader: str = "spots"
     rivals: list[str] = field(default_factory=list)
-    drawn: list[str] = field(default_factory=list)
-    reference: str = "whole page"
+    splits: int = 60
+    samples: int = 40
     step: float = STEP
 
     def __post_init__(self) -> None:
         unknown = {self.leader, *self.rivals} - self.signatures.keys() if self.signatures else set()
         require(not unknown, f"leader and rivals must name signatures, got {sorted(unknown)}")
-        known = not self.treatments or self.reference in self.treatments
-        require(known, f"reference must name a treatment, got {self.reference!r}")
 
     def __call__(self, settings: Settings) -> str:
-        """Write the tables and the figure; return them as text."""
+        """Write the tables and the figures; return them as text."""
         work = Work.begin(self.results, settings, SEVERAL)
-        words = {
-            f"{signature}, {treatment}": f"{self.signatures[signature]} {self.treatments[treatment]}"
-            for treatment, signature in product(self.treatments, self.signatures)
-        }
-        lines = lines_of(words, settings)
-        found: dict[str, dict[str, Result]] = {}
-        left_out = []
-        for name, chosen in self.collections.items():
+        chosen = {name: StudiedCollection(**attributes) for name, attributes in self.collections.items()}
+        found: dict[str, Found] = {}
+        mechanism: dict[str, Difference] = {}
+        left_out, facts = [], []
+        for name, collection in chosen.items():
             try:
-                found[name] = cross_validated(work, name, HalvedCollection(**chosen), lines, self.step)
+                found[name] = self._evaluated(work, name, collection, settings)
+                if collection.mechanism:
+                    mechanism = self._mechanism(work, collection, settings)
+                    facts = link_facts(_templates(collection))
             except InputError as error:
                 left_out.append(f"{name} is left out: {error}")
         require(bool(found), "; ".join(left_out))
-        leads = {name: self._leads(results) for name, results in found.items()}
-        work.facts(
-            [fact for name in found for fact in (*_facts(name, found[name]), *self._lead_facts(name, leads[name]))]
-        )
-        quality = Table(
-            caption="Quality by signature and treatment",
-            columns=COLUMNS,
-            rows=[
-                {"collection": name, "treatment": treatment, "signature": signature}
-                | _row(results[f"{signature}, {treatment}"])
-                for name, results in found.items()
-                for treatment, signature in product(self.treatments, self.signatures)
-            ],
-            notes=NOTES,
-        )
-        parts = [work.table(quality, "signatures"), self._lead_table(work, leads)]
-        return "\n\n".join([*parts, self._figure(work, found), *left_out])
+        leads = {(name, treatment): self._lead(of, treatment) for name, of in found.items() for treatment in of}
+        tests = self._tests({key: lead for key, lead in leads.items() if chosen[key[0]].decides}, mechanism)
+        work.facts([*_facts(found), *_lead_facts(leads), *(test.fact() for test in tests), *facts])
+        parts = [
+            work.table(self._quality(found), "signatures"),
+            work.table(_table_of_tests(tests), "tests"),
+            self._draw_leads(work, leads),
+            self._draw_splits(work, leads),
+        ]
+        return "\n\n".join([*parts, *left_out])
 
-    def _leads(self, results: Mapping[str, Result]) -> dict[str, Difference]:
+    def _evaluated(self, work: Work, name: str, chosen: StudiedCollection, settings: Settings) -> Found:
+        """Return the quality of each signature by treatment."""
         return {
-            treatment: Difference.of(
-                results[f"{self.leader}, {treatment}"], [results[f"{rival}, {treatment}"] for rival in self.rivals]
-            )
-            for treatment in self.treatments
+            label: self._treated(work, f"{name}, {label}", chosen, Treatment(**attributes), settings)
+            for label, attributes in self.treatments.items()
+            if chosen.article or "data.article" not in attributes.get("data", "")
         }
 
-    def _lead_facts(self, name: str, leads: Mapping[str, Difference]) -> list[Fact]:
-        facts = []
-        for treatment, lead in leads.items():
-            label = f"{name}: lead of {self.leader}"
-            facts.append(lead.fact(f"{label}, {treatment}"))
-            if treatment != self.reference:
-                facts.append(leads[self.reference].minus(lead).fact(f"{label}, {self.reference} - {treatment}"))
-        return facts
+    def _treated(
+        self,
+        work: Work,
+        describe: str,
+        chosen: StudiedCollection,
+        treatment: Treatment,
+        settings: Settings,
+        more: str = "",
+    ) -> dict[str, OverSplits]:
+        lines = lines_of({label: f"{words} {treatment.words}" for label, words in self.signatures.items()}, settings)
+        study = {"taus": thresholds(self.step), "splits": self.splits, "samples": self.samples}
+        study |= {"site": chosen.site, "stories": chosen.stories}
+        of_seeds = [work.read_lines(lines, collection) for collection in treatment.collections(chosen, more)]
+        tasks = [line.task(over_splits, stored[line.label], **study) for stored in of_seeds for line in lines]
+        cells = work.cells.run(tasks, describe)
+        return {line.label: OverSplits(tuple(cells[k :: len(lines)])) for k, line in enumerate(lines)}
 
-    def _lead_table(self, work: Work, leads: Mapping[str, Mapping[str, Difference]]) -> str:
-        rows = []
-        for name, by_treatment in leads.items():
-            for treatment, lead in by_treatment.items():
-                row = {"collection": name, "treatment": treatment, "lead": str(lead), "verdict": lead.verdict}
-                if treatment != self.reference:
-                    interaction = by_treatment[self.reference].minus(lead)
-                    row |= {"interaction": str(interaction), "interaction_verdict": interaction.verdict}
-                rows.append(row)
-        columns = [
-            Column(name="collection", title="Collection"),
-            Column(name="treatment", title="Treatment"),
-            Column(name="lead", title="Lead of spots"),
-            Column(name="verdict", title="Verdict"),
-            Column(name="interaction", title="Interaction"),
-            Column(name="interaction_verdict", title="Verdict"),
+    def _mechanism(self, work: Work, chosen: StudiedCollection, settings: Settings) -> dict[str, Difference]:
+        """Return by rival how much more the lead changes by dense templates than by the placebo."""
+        dense, placebo = (
+            self._treated(work, words, chosen, Treatment(), settings, words) for words in chosen.mechanism
+        )
+        return {
+            rival: Difference.of(dense[self.leader], [dense[rival]]).minus(
+                Difference.of(placebo[self.leader], [placebo[rival]])
+            )
+            for rival in self.rivals
+        }
+
+    def _lead(self, found: Found, treatment: str) -> Difference:
+        return Difference.of(found[treatment][self.leader], [found[treatment][rival] for rival in self.rivals])
+
+    def _tests(
+        self, leads: Mapping[tuple[str, str], Difference], mechanism: Mapping[str, Difference]
+    ) -> list[CorrectedTest]:
+        """Return the tests of the family, with Holm's correction."""
+        whole, *others = (label for label, of in self.treatments.items() if Treatment(**of).same_text)
+        family: dict[tuple[str, str, str], tuple[Difference, float]] = {}
+        for name in dict.fromkeys(name for name, _ in leads):
+            family["H1", name, whole] = leads[name, whole], leads[name, whole].p_differs
+        for (name, treatment), lead in leads.items():
+            if treatment in others:
+                more = leads[name, whole].minus(lead)
+                family["H2", name, treatment] = lead, lead.p_equal(MARGIN)
+                family["H2, difference", name, treatment] = lead, lead.p_differs
+                family["H3", name, treatment] = more, more.p_differs
+        family |= {("H4", "newsframes", rival): (change, change.p_differs) for rival, change in mechanism.items()}
+        corrected = holm({key: p for key, (_, p) in family.items()})
+        return [
+            CorrectedTest(*key, difference, p, corrected[key])
+            for key, (difference, p) in sorted(family.items(), key=str)
         ]
-        caption = f"Lead of {self.leader} over the best of {', '.join(self.rivals)}"
-        return work.table(Table(caption=caption, columns=columns, rows=rows, notes=LEAD_NOTES), "leads")
 
-    def _figure(self, work: Work, found: Mapping[str, Mapping[str, Result]]) -> str:
-        """Draw F1 over the treatments, a line for each signature."""
-        ticks = range(1, len(self.treatments) + 1)
-        titles = fill(", ".join(f"{k} {label}" for k, label in zip(ticks, self.treatments, strict=True)), LETTERS)
-        panels = [Panel(name=name, x_label=titles, y_label="F1", x_ticks=ticks) for name in found if name in self.drawn]
+    def _quality(self, found: Mapping[str, Found]) -> Table:
+        columns = [Column(name=name, title=name.capitalize()) for name in ("collection", "treatment", "signature")]
+        for name, title in (SAMPLED | QUALITY).items():
+            columns.append(Column(name=name, title=title, form=".1%" if name in ("lost", "left") else ".3f"))
+            if name in SAMPLED:
+                columns.append(Column(name=f"{name}_interval", title="95 %"))
+        rows = [
+            {"collection": name, "treatment": treatment, "signature": signature} | _row(of[treatment][signature])
+            for name, of in found.items()
+            for treatment, signature in product(of, self.signatures)
+        ]
+        return Table(caption="Quality by signature and treatment", columns=columns, rows=rows, notes=NOTES)
+
+    def _draw_leads(self, work: Work, leads: Mapping[tuple[str, str], Difference]) -> str:
+        """Draw each lead with its interval, a row for each collection and treatment."""
+        marks = [Mark(label=label, x=x) for label, x in (("", -MARGIN), ("", 0.0), ("", MARGIN))]
+        panel = Panel(name="", x_label="lead of spots, F1", y_label="", marks=marks)
         points = []
-        for panel in panels:
-            for shift, signature in enumerate(self.signatures):
-                for k, treatment in zip(ticks, self.treatments, strict=True):
-                    result = found[panel.name][f"{signature}, {treatment}"]
-                    low, high = result.interval["f1"]
-                    x = k + SHIFT * (shift - len(self.signatures) / 2)  # so that intervals do not hide each other
-                    y = result.value("f1")
-                    points.append(Point(panel=panel.name, series=signature, x=x, y=y, low=low, high=high))
-        return work.figure(draw_lines, "f1", CAPTION, panels, points) if panels else ""
+        for (name, treatment), lead in leads.items():
+            low, high = lead.interval
+            own = "" if Treatment(**self.treatments[treatment]).same_text else " *"
+            points.append(Point(panel="", series=f"{name}: {treatment}{own}", x=lead.value, y=0, low=low, high=high))
+        return work.figure(draw_dots, "leads", LEADS_CAPTION, [panel], points)
+
+    def _draw_splits(self, work: Work, leads: Mapping[tuple[str, str], Difference]) -> str:
+        """Draw the distribution of each lead over splits, a panel for each collection."""
+        names = dict.fromkeys(name for name, _ in leads)
+        panels = [Panel(name=name, x_label="lead of spots, F1", y_label="fraction of the splits") for name in names]
+        points = [
+            Point(panel=name, series=treatment, x=float(x), y=(rank + 1) / self.splits)
+            for (name, treatment), lead in leads.items()
+            if Treatment(**self.treatments[treatment]).same_text
+            for rank, x in enumerate(np.sort(lead.values[:, 0]))
+        ]
+        return work.figure(draw_lines, "splits", SPLITS_CAPTION, panels, points, columns=3)
 
 
-def _row(result: Result) -> dict[str, Any]:
+Found = Mapping[str, Mapping[str, OverSplits]]
+"""Quality by treatment and signature."""
+
+
+@dataclass(frozen=True)
+class CorrectedTest:
+    """Test of the family, with its p-value and that after correction."""
+
+    hypothesis: str
+    collection: str
+    treatment: str
+    difference: Difference
+    p: float
+    corrected: float
+
+    @property
+    def holds(self) -> bool:
+        """The corrected p-value is below the level."""
+        return self.corrected < ALPHA
+
+    @property
+    def words(self) -> str:
+        """Outcome, in the words of the protocol."""
+        if not self.holds:
+            return "undecided"
+        if self.hypothesis == "H2":
+            return f"equal within {MARGIN:g}"
+        above, below = ("larger", "smaller") if self.hypothesis in ("H3", "H4") else ("spots lead", "the rival leads")
+        return above if self.difference.value > 0 else below
+
+    def fact(self) -> Fact:
+        """Return the corrected p-value as a fact."""
+        name = f"{self.hypothesis}: {self.collection}, {self.treatment}"
+        return Fact(name=f"{name}: corrected p", value=self.corrected, text=f"{self.corrected:.2g}, {self.words}")
+
+
+def _table_of_tests(tests: Sequence[CorrectedTest]) -> Table:
+    columns = [Column(name=name, title=name.capitalize()) for name in ("hypothesis", "collection", "treatment")]
+    columns += [
+        Column(name="difference", title="Difference"),
+        Column(name="p", title="p", form=".2g"),
+        Column(name="corrected", title="corrected", form=".2g"),
+        Column(name="words", title="Outcome"),
+    ]
+    names = [column.name for column in columns]
+    rows = [{name: getattr(test, name) for name in names} | {"difference": str(test.difference)} for test in tests]
+    return Table(caption="Tests of the protocol", columns=columns, rows=rows, notes=TEST_NOTES)
+
+
+def _row(result: OverSplits) -> dict[str, Any]:
     """Return the cells of a table that show a result."""
-    row: dict[str, Any] = {name: result.value(name) for name in ("precision", "recall", "f1", "lost", "left")}
-    row |= {name: result.value(name) for name in ("bcubed_f1", "largest")}
-    row["tau"] = " and ".join(f"{tau:g}" for tau in dict.fromkeys(result.taus))
-    row["f1_interval"] = "{:.3f} to {:.3f}".format(*result.interval["f1"])
-    return row | {f"{name}_interval": "{:.1%} to {:.1%}".format(*result.interval[name]) for name in ("lost", "left")}
+    row: dict[str, Any] = {name: result.value(name) for name in (*SAMPLED, *QUALITY)}
+    for name in SAMPLED:
+        form = "{:.3f} to {:.3f}" if name == "f1" else "{:.1%} to {:.1%}"
+        row[f"{name}_interval"] = form.format(*result.interval(name))
+    return row
 
 
-def _facts(name: str, results: Mapping[str, Result]) -> list[Fact]:
-    facts = []
-    for label, result in results.items():
-        for measure, shown in (("f1", "F1"), ("lost", "lost"), ("left", "left")):
-            low, high = result.interval[measure]
-            facts.append(Fact(name=f"{name}: {label}: {shown}", value=result.value(measure), low=low, high=high))
-        low, high = sorted(result.taus)
-        facts.append(Fact(name=f"{name}: {label}: tau", value=sum(result.taus) / 2, low=low, high=high))
-    return facts
+def _facts(found: Mapping[str, Found]) -> Iterator[Fact]:
+    for name, of in found.items():
+        for treatment, by_signature in of.items():
+            for signature, result in by_signature.items():
+                for measure in ("f1", "lost", "left", "macro_f1", "tau"):
+                    low, high = result.interval(measure)
+                    title = (SAMPLED | QUALITY)[measure]
+                    label = f"{name}: {signature}, {treatment}: {title if title == 'F1' else title.lower()}"
+                    yield Fact(name=label, value=result.value(measure), low=low, high=high)
+        (first, *_) = next(iter(of.values())).values()
+        for kind in ("stories", "sites"):
+            yield Fact(name=f"{name}: effective {kind} in a half", value=first.value(kind))
+
+
+def _lead_facts(leads: Mapping[tuple[str, str], Difference]) -> Iterator[Fact]:
+    for (name, treatment), lead in leads.items():
+        label = f"{name}: lead of spots, {treatment}"
+        yield lead.fact(label)
+        yield Fact(name=f"{label}: deviation over splits", value=lead.deviation)
+        yield Fact(name=f"{label}: splits below 0", value=lead.below)
+
+
+def _templates(chosen: StudiedCollection) -> Sequence[Frame]:
+    collection = chosen.composed()[0]
+    return collection.parts()[1] if isinstance(collection, NewsFrames) else ()
+
+
+def link_facts(templates: Sequence[Frame]) -> list[Fact]:
+    """Compare the spots per token of links in templates with those of articles, with intervals over templates.
+
+    Returns
+    -------
+    list of Fact
+        The ratio over all templates, and the fraction of templates whose links have no spot signature.
+    """
+    scheme = SpotSignatures()
+    counts = np.empty((len(templates), 4))
+    for row, frame in zip(counts, templates, strict=True):
+        links = " ".join(link.text(separator=" ") for link in LexborHTMLParser(frame.bare()).css("a"))
+        for at, text in ((0, links), (2, " ".join(frame.paragraphs))):
+            tokens = tokenize(text)
+            row[at : at + 2] = len(scheme(tokens)), len(tokens)
+    drawn = np.random.default_rng(0).integers(len(templates), size=(RESAMPLES, len(templates)))
+
+    def ratio(sums: FloatArray) -> FloatArray:
+        return (sums[..., 0] / sums[..., 1]) / (sums[..., 2] / sums[..., 3])
+
+    silent = counts[:, 0] == 0
+    names = ("spots per token, links of frames / articles", "share of frames whose links alone have no spot signature")
+    values = (ratio(counts.sum(0)), silent.mean())
+    intervals = (ends(ratio(counts[drawn].sum(1))), ends(silent[drawn].mean(1)))
+    return [
+        Fact(name=name, value=float(value), low=float(low), high=float(high))
+        for name, value, (low, high) in zip(names, values, intervals, strict=True)
+    ]

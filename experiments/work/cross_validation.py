@@ -1,33 +1,33 @@
-"""Two-fold cross-validation over disjoint stories and sites, and intervals by a bootstrap that resamples both."""
+"""Quality over random splits of stories and sites, with bootstrap samples of both, and tests of differences."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.config import composed, overrides
-from experiments.work.curves import FloatArray, thresholds
+from experiments.work.curves import FloatArray
 from experiments.work.extracted_collections import Stored
-from experiments.work.study import Line, Work, equally_exact
 from spotsigs.clustering.clusters import cluster
 from spotsigs.contracts import Collection, Matcher, Shard
 from spotsigs.errors import require
-from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.evaluation.documents import stories as stories_of
-from spotsigs.evaluation.metrics import ends, micro_averages, tallies
-from spotsigs.records import Clusters, Document, IntArray, Skipped, Truth
+from spotsigs.evaluation.metrics import ends, evaluate, micro_averages
+from spotsigs.records import Clusters, Document, IntArray, Pairs, Skipped, Truth
 from spotsigs.signatures.idf import IdfFilter
 
 RESAMPLES = 400
 """Bootstrap samples of an interval."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,85 +102,200 @@ def multiplicities(kind: str, names: Sequence[str], resamples: int = RESAMPLES) 
     return np.array(drawn, float).reshape(len(names), resamples).T
 
 
-def resampled_pairs(
-    i: IntArray,
-    j: IntArray,
-    factors: Sequence[tuple[IntArray, FloatArray]],
-) -> FloatArray:
-    """Return the number of pairs in each bootstrap sample of the crossed factors.
+@dataclass(frozen=True, kw_only=True)
+class Levels:
+    """Story and site of each document, and the names of both.
 
-    A sample contains copies of stories and of sites, and a page for each copy of its story and of its site. A pair
-    counts once for each copy of a story that both pages share, or for each two copies of two stories; sites alike.
+    Attributes
+    ----------
+    stories, sites : ndarray of int, shape (n,)
+        Numbers of the story and of the site of each document.
+    story_names, site_names : list of str
+        Names by number; there are no sites if there is one name.
+    """
+
+    stories: IntArray
+    sites: IntArray
+    story_names: list[str]
+    site_names: list[str]
+
+    @classmethod
+    def of(cls, truth: Truth, names: Sequence[str], site: str) -> Levels:
+        """Number the stories of a truth and the sites in the ids of its documents."""
+        story_names, stories = story_numbers(truth)
+        site_names, sites = np.unique([site_of(name, site) for name in names], return_inverse=True)
+        return cls(stories=stories, sites=sites, story_names=story_names, site_names=site_names.tolist())
+
+    def halves(self, splits: int, *, by_story: bool) -> NDArray[np.bool_]:
+        """Return the documents of each half of each split, shape (splits, 2, n).
+
+        A document belongs to a half if its story and its site do.
+        """
+        sited = len(self.site_names) > 1
+        require(sited or by_story, "there is nothing to split: the ids have one site, and stories are not split")
+        first = [half_of("site", self.site_names, splits)[:, self.sites]] if sited else []
+        first += [half_of("story", self.story_names, splits)[:, self.stories]] if by_story else []
+        return np.stack([np.all(first, axis=0), ~np.any(first, axis=0)], axis=1)
+
+    def drawn(self, samples: int) -> tuple[FloatArray, FloatArray]:
+        """Return multiplicities of stories and of sites in each bootstrap sample; a single site is not drawn."""
+        of_sites = multiplicities("site", self.site_names, samples)
+        return (
+            multiplicities("story", self.story_names, samples),
+            of_sites if len(self.site_names) > 1 else np.ones_like(of_sites),
+        )
+
+    def effective(self, half: NDArray[np.bool_]) -> dict[str, float]:
+        """Return the effective numbers of stories, by positive pairs, and of sites, by pages, among some documents."""
+        sizes = np.bincount(self.stories[half])
+        stories, sites = effective_number(sizes * (sizes - 1) / 2), effective_number(np.bincount(self.sites[half]))
+        return {"stories": stories, "sites": sites}
+
+
+def effective_number(sizes: NDArray[Any]) -> float:
+    """Return the number of equal clusters that weigh as much as clusters of these sizes: (sum n)^2 / sum n^2."""
+    sizes = np.asarray(sizes, float)
+    return float(sizes.sum() ** 2 / max((sizes**2).sum(), 1))
+
+
+def half_of(kind: str, names: Sequence[str], splits: int) -> NDArray[np.bool_]:
+    """Return whether each name is in the first half of each random split, shape (splits, n).
+
+    The order of the names in a split follows from random streams of the names.
+    """
+    streams = [np.random.default_rng(_checksum(f"half {kind}", name)).random(splits) for name in names]
+    ranks = np.argsort(np.argsort(np.reshape(streams, (len(names), splits)), axis=0), axis=0)
+    return (ranks < len(names) / 2).T
+
+
+@dataclass(frozen=True)
+class HalfOfPairs:
+    """Reported and missed true pairs of documents of one half, and the number of thresholds that each reaches."""
+
+    i: IntArray
+    j: IntArray
+    reached: IntArray
+    levels: Levels
+    taus: Sequence[float]
+
+    def taken(self, rows: NDArray[np.bool_]) -> HalfOfPairs:
+        """Return some of the pairs."""
+        return replace(self, i=self.i[rows], j=self.j[rows], reached=self.reached[rows])
+
+    def tallies(self, of_stories: FloatArray, of_sites: FloatArray) -> FloatArray:
+        """Return true, false and missed pairs at each threshold in a bootstrap sample, shape (3, thresholds).
+
+        A sample contains copies of stories and of sites, and a page for each copy of its story and of its site. A pair
+        counts once for each copy of a story that both pages share, or for each two copies of two stories; sites alike.
+        """
+        weight = np.ones(len(self.i))
+        for numbers, copies in ((self.levels.stories, of_stories), (self.levels.sites, of_sites)):
+            one, other = numbers[self.i], numbers[self.j]
+            weight *= copies[one] * np.where(one == other, 1, copies[other])
+        same = self.levels.stories[self.i] == self.levels.stories[self.j]
+        n = len(self.taus) + 1
+        both = np.stack([np.bincount(self.reached[k], weight[k], n) for k in (same, ~same)])
+        true, false = np.cumsum(both[:, :0:-1], axis=1)[:, ::-1]
+        return np.stack([true, false, both[0].sum() - true])
+
+
+def over_splits(
+    *,
+    stored: Stored,
+    idf_filter: IdfFilter,
+    matcher: Matcher,
+    sets: bool,
+    taus: Sequence[float],
+    site: str,
+    stories: bool,
+    splits: int,
+    samples: int,
+) -> dict[str, Any]:
+    """Evaluate a method on each half of random splits, at the threshold that is best on the other half.
+
+    Signatures, IDF and pairs are those of the whole collection; a half has the pairs of its documents.
 
     Parameters
     ----------
-    i, j : ndarray of int, shape (m,)
-        Pairs of rows.
-    factors : sequence of (ndarray of int of shape (n,), ndarray of float64 of shape (resamples, levels))
-        The level of each row, and the multiplicity of each level in each sample.
-
-    Returns
-    -------
-    ndarray of float64, shape (resamples,)
-    """
-    resamples = len(factors[0][1])
-    columns = []
-    for levels, drawn in factors:
-        with_one = np.hstack([drawn, np.ones((resamples, 1))])
-        same = levels[i] == levels[j]
-        columns.append((with_one, levels[i], np.where(same, drawn.shape[1], levels[j])))
-    counts = np.zeros(resamples)
-    for sample in range(resamples):
-        weight = np.ones(len(i))
-        for drawn, one, other in columns:
-            weight *= drawn[sample][one] * drawn[sample][other]
-        counts[sample] = weight.sum()
-    return counts
-
-
-def evaluated_at(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: bool, site: str) -> dict[str, Any]:
-    """Evaluate a matcher at its threshold, with bootstrap samples of stories and sites.
-
-    Parameters are those of `experiments.work.curves.quality_curve` and the pattern of sites of `HalvedCollection`.
+    stored, idf_filter, matcher, sets
+        As in `experiments.work.curves.quality_curve`; the matcher must be verified.
+    taus : sequence of float
+        Thresholds, ascending.
+    site : str
+        Pattern of sites, see `HalvedCollection`.
+    stories : bool
+        Split the stories, too.
+    splits, samples : int
+        Random splits, and bootstrap samples of stories and sites for each.
 
     Returns
     -------
     dict
-        The measures of pairs and decisions; ``resampled``, samples of F1, lost and left.
+        Arrays as lists, by split and half. ``f1``, ``development`` (F1 of the threshold on the other half), ``lost``
+        and ``left`` have an axis of samples between both, whose first entry is the collection itself; ``tau`` and the
+        other measures are those of the collection itself. ``stories`` and ``sites``: effective numbers in the half.
     """
     truth, corpus = stored.truth(), stored.corpus(idf_filter, sets=sets)
-    pairs = matcher.with_threads(1)(corpus)
-    numbered, stories = story_numbers(truth)
-    sites, site_numbers = np.unique([site_of(name, site) for name in corpus.vectors.doc_ids], return_inverse=True)
-    of_stories = multiplicities("story", numbered)
-    of_sites = multiplicities("site", sites.tolist()) if site else np.ones((RESAMPLES, 1))
-    factors = [(stories, of_stories), (site_numbers, of_sites)]
-    positive = positive_pairs(stories)
-    true = stories[pairs.i] == stories[pairs.j]
-    found, false, every = (
-        resampled_pairs(i, j, factors)
-        for i, j in ((pairs.i[true], pairs.j[true]), (pairs.i[~true], pairs.j[~true]), positive)
+    pairs = matcher.at(min(taus)).with_threads(1)(corpus)
+    levels = Levels.of(truth, corpus.vectors.doc_ids, site)
+    every = _with_missed(pairs, levels, taus)
+    drawn = levels.drawn(splits * samples)
+    found: dict[str, list[Any]] = {}
+    for split, halves in enumerate(levels.halves(splits, by_story=stories)):
+        own = slice(split * samples, (split + 1) * samples)
+        copies = [np.vstack([np.ones(part.shape[1]), part[own]]) for part in drawn]
+        inside = [halves[half][every.i] & halves[half][every.j] for half in (0, 1)]
+        f1 = np.array([_curves(every.taken(rows), copies) for rows in inside])
+        best = np.argmax(f1[::-1], axis=2)
+        of_halves = [_decided(pairs, truth, levels, halves[half], taus[best[half, 0]], copies[0]) for half in (0, 1)]
+        values = {name: np.transpose([each[name] for each in of_halves]) for name in of_halves[0]}
+        values["f1"] = np.take_along_axis(f1, best[..., None], 2)[..., 0].T
+        values["development"] = f1[::-1].max(2).T
+        for name, value in values.items():
+            found.setdefault(name, []).append(np.round(value, 6).tolist())
+    return found
+
+
+def _with_missed(pairs: Pairs, levels: Levels, taus: Sequence[float]) -> HalfOfPairs:
+    """Return the reported pairs and, reaching no threshold, the true pairs that are missed."""
+    i, j = positive_pairs(levels.stories)
+    missed = ~np.isin(i * pairs.n + j, pairs.i.astype(np.int64) * pairs.n + pairs.j)
+    reached = np.searchsorted(taus, pairs.similarity, side="right")
+    return HalfOfPairs(
+        np.concatenate([pairs.i, i[missed]]),
+        np.concatenate([pairs.j, j[missed]]),
+        np.concatenate([reached, np.zeros(missed.sum(), np.int64)]),
+        levels,
+        taus,
     )
-    n_true = float(true.sum())
-    averages = micro_averages(*(np.array([n]) for n in (n_true, len(pairs) - n_true, len(positive[0]) - n_true)))
-    clusters = cluster(pairs)
-    kept = kept_by(clusters)
-    decisions = decided(kept, truth)
-    lost, left = resampled_decisions(kept, stories, of_stories)
-    return {
-        **dict(zip(("precision", "recall", "f1"), np.nan_to_num(averages).tolist(), strict=True)),
-        "lost": decisions.lost,
-        "left": decisions.left,
-        "stories_lost": decisions.stories_lost,
-        "duplicates_left": decisions.duplicates_left,
-        "bcubed_f1": b_cubed(clusters, truth)[2],
-        "largest": int(clusters.sizes.max(initial=0)),
-        "resampled": {
-            "f1": micro_averages(*(x[:, None] for x in (found, false, every - found)))[2].tolist(),
-            "lost": lost.tolist(),
-            "left": left.tolist(),
-        },
-    }
+
+
+def _curves(half: HalfOfPairs, copies: Sequence[FloatArray]) -> FloatArray:
+    """Return F1 of each sample at each threshold."""
+    tallies = np.stack([half.tallies(*sample) for sample in zip(*copies, strict=True)], axis=1)
+    f1: FloatArray = np.nan_to_num(micro_averages(*tallies[..., None])[2])
+    return f1
+
+
+def _decided(
+    pairs: Pairs, truth: Truth, levels: Levels, half: NDArray[np.bool_], tau: float, copies: FloatArray
+) -> dict[str, Any]:
+    """Return the measures of pairs and leaders of a half at a threshold; lost and left also in each sample."""
+    rows, numbers = np.flatnonzero(half), np.cumsum(half) - 1
+    chosen = half[pairs.i] & half[pairs.j] & (pairs.similarity >= tau)
+    own = Pairs(
+        numbers[pairs.i[chosen]].astype(np.int32),
+        numbers[pairs.j[chosen]].astype(np.int32),
+        pairs.similarity[chosen],
+        len(rows),
+    )
+    labels, clusters = truth.labels[rows], cluster(own)
+    quality = evaluate(own, Truth(labels, truth.names), clusters, resamples=0)
+    known, stories = np.unique(levels.stories[rows], return_inverse=True)
+    lost, left = resampled_decisions(kept_by(clusters), stories, copies[:, known])
+    names = ("precision", "recall", "macro_f1", "bcubed_f1")
+    measures = {name: getattr(quality, name) for name in names} | {"tau": tau, "lost": lost, "left": left}
+    return measures | levels.effective(half)
 
 
 def kept_by(clusters: Clusters) -> NDArray[np.bool_]:
@@ -227,74 +342,94 @@ def resampled_decisions(kept: NDArray[np.bool_], stories: IntArray, drawn: Float
 
 
 @dataclass(frozen=True)
-class Result:
-    """Quality of a method on both halves, each at the threshold that is best on the other.
+class OverSplits:
+    """Quality of a method over splits, from a result of `over_splits` for each seed of a collection."""
 
-    Attributes
-    ----------
-    taus : tuple of float
-        Threshold for each half.
-    development : tuple of float
-        F1 of that threshold on the half that it was chosen on.
-    cells : tuple of dict
-        Results of `evaluated_at` by half.
-    """
-
-    taus: tuple[float, ...]
-    development: tuple[float, ...]
     cells: tuple[dict[str, Any], ...]
 
+    def samples(self, measure: str) -> FloatArray:
+        """Return a measure by split and sample, the mean over seeds and halves; sample 0 is the collection itself."""
+        values = np.array([cell[measure] for cell in self.cells], float)
+        return mean_of_defined(values.reshape(*values.shape[:2], -1, 2), (0, 3))
+
     def value(self, measure: str) -> float:
-        """Return the mean of a measure over the halves; for ``largest``, the maximum."""
-        found = [cell[measure] for cell in self.cells]
-        return float(max(found) if measure == "largest" else np.mean(found))
+        """Return the mean of a measure over splits."""
+        return float(np.nanmean(self.samples(measure)[:, 0]))
 
-    def resampled(self, half: int, measure: str) -> FloatArray:
-        """Return a measure of each bootstrap sample of a half, NaN if it has no pair."""
-        return np.array(self.cells[half]["resampled"][measure], float)
+    def interval(self, measure: str) -> tuple[float, float]:
+        """Return the 95 % interval of a measure over splits, and samples if it has any."""
+        samples = self.samples(measure)
+        low, high = ends(samples[:, 1:].ravel() if samples.shape[1] > 1 else samples[:, 0])
+        return float(low), float(high)
 
-    @cached_property
-    def interval(self) -> dict[str, tuple[float, float]]:
-        """95 % intervals of F1, lost and left."""
-        found = {}
-        for measure in ("f1", "lost", "left"):
-            low, high = ends(np.mean([self.resampled(half, measure) for half in (0, 1)], axis=0))
-            found[measure] = float(low), float(high)
-        return found
+
+def mean_of_defined(values: FloatArray, axes: tuple[int, ...]) -> FloatArray:
+    """Return the mean over axes of the values that are defined, NaN if none is."""
+    known = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        means: FloatArray = np.where(known, values, 0).sum(axes) / known.sum(axes)
+    return means
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Difference of two methods in F1, the mean over the halves, and that of each bootstrap sample."""
+    """Difference in F1 by split and sample, shape (splits, 1 + samples); sample 0 is the collection itself."""
 
-    value: float
-    resampled: FloatArray
+    values: FloatArray
 
     @classmethod
-    def of(cls, better: Result, others: Sequence[Result]) -> Difference:
-        """Subtract the best of the others, which is chosen on the half that the thresholds are chosen on."""
-        values, samples = [], []
-        for half in (0, 1):
-            other = max(others, key=lambda result: result.development[half])
-            values.append(better.cells[half]["f1"] - other.cells[half]["f1"])
-            samples.append(better.resampled(half, "f1") - other.resampled(half, "f1"))
-        return cls(float(np.mean(values)), np.mean(samples, axis=0))
+    def of(cls, better: OverSplits, others: Sequence[OverSplits]) -> Difference:
+        """Subtract the best of the others, which is chosen, like the thresholds, on the other half in each sample."""
+        by_seed = []
+        for seed, cell in enumerate(better.cells):
+            development = np.array([other.cells[seed]["development"] for other in others])
+            f1 = np.array([other.cells[seed]["f1"] for other in others])
+            rival = np.take_along_axis(f1, np.argmax(development, axis=0)[None], 0)[0]
+            by_seed.append(np.array(cell["f1"]) - rival)
+        return cls(np.mean(by_seed, axis=(0, 3)))
 
     def minus(self, other: Difference) -> Difference:
         """Return the difference of two differences."""
-        return Difference(self.value - other.value, self.resampled - other.resampled)
+        return Difference(self.values - other.values)
+
+    @property
+    def value(self) -> float:
+        """Mean over splits."""
+        return float(self.values[:, 0].mean())
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation over splits."""
+        return float(self.values[:, 0].std(ddof=1))
+
+    @property
+    def below(self) -> float:
+        """Fraction of the splits with a value below 0."""
+        return float(np.mean(self.values[:, 0] < 0))
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval."""
-        low, high = ends(self.resampled)
+        """95 % interval of the samples of all splits."""
+        low, high = ends(self.values[:, 1:].ravel())
         return float(low), float(high)
 
+    def p_above(self, bound: float) -> float:
+        """Return the one-sided p-value of a difference above the bound: samples at or below it, and one more."""
+        samples = self.values[:, 1:].ravel()
+        return float((np.sum(samples <= bound) + 1) / (len(samples) + 1))
+
+    def p_below(self, bound: float) -> float:
+        """Return the one-sided p-value of a difference below the bound."""
+        return Difference(-self.values).p_above(-bound)
+
     @property
-    def verdict(self) -> str:
-        """``holds`` or ``does not hold`` if the interval is on one side of 0, else ``inconclusive``."""
-        low, high = self.interval
-        return "holds" if low > 0 else "does not hold" if high < 0 else "inconclusive"
+    def p_differs(self) -> float:
+        """Two-sided p-value of a difference from 0."""
+        return min(1.0, 2 * min(self.p_above(0), self.p_below(0)))
+
+    def p_equal(self, margin: float) -> float:
+        """Return the p-value of two one-sided tests for a difference within the margin."""
+        return max(self.p_above(-margin), self.p_below(margin))
 
     def fact(self, name: str) -> Fact:
         """Return the difference as a fact."""
@@ -305,52 +440,20 @@ class Difference:
         return "{:+.3f} ({:+.3f} to {:+.3f})".format(self.value, *self.interval)
 
 
-def cross_validated(
-    work: Work, name: str, halved: HalvedCollection, lines: Sequence[Line], step: float
-) -> dict[str, Result]:
-    """Choose the threshold of each method on one half and evaluate it on the other, both ways.
+def holm(p_values: Mapping[T, float]) -> dict[T, float]:
+    """Return the p-values of a family of tests after Holm's correction.
 
-    Returns the results by label of the method, whose matcher must be verified. Decisions are those of leaders.
+    Examples
+    --------
+    >>> holm({"a": 0.25, "b": 0.125})
+    {'b': 0.25, 'a': 0.25}
     """
-    taus = thresholds(step)
-    stored = [work.read_lines(lines, half) for half in halved.halves()]
-
-    def cells(function: Any, describe: str, arguments: Callable[[int, Line], dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the cells of each half by the label of the method."""
-        tasks = [
-            line.task(function, half[line.label], **arguments(number, line))
-            for number, half in enumerate(stored)
-            for line in lines
-        ]
-        found = iter(work.cells.run(tasks, f"{name}: {describe}"))
-        return [{line.label: next(found) for line in lines} for _ in stored]
-
-    curves = cells(f1_over_tau, "thresholds", lambda _, __: {"taus": taus})
-    best = [{label: int(np.argmax(cell["f1"])) for label, cell in half.items()} for half in curves]
-
-    def at_chosen(number: int, line: Line) -> dict[str, Any]:
-        tau = taus[best[1 - number][line.label]]
-        return {"matcher": equally_exact(line.matcher).at(tau), "site": halved.site}
-
-    evaluated = cells(evaluated_at, "evaluation", at_chosen)
-    return {
-        line.label: Result(
-            taus=tuple(taus[best[1 - number][line.label]] for number in (0, 1)),
-            development=tuple(max(curves[1 - number][line.label]["f1"]) for number in (0, 1)),
-            cells=tuple(half[line.label] for half in evaluated),
-        )
-        for line in lines
-    }
-
-
-def f1_over_tau(
-    *, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, taus: Sequence[float], sets: bool
-) -> dict[str, Any]:
-    """Return F1 over pairs at each threshold, from one join at the lowest; parameters as for `evaluated_at`."""
-    truth = stored.truth()
-    pairs = matcher.at(min(taus)).with_threads(1)(stored.corpus(idf_filter, sets=sets))
-    found = [tallies(pairs.at(tau), truth) for tau in taus]
-    return {"f1": [float(np.nan_to_num(micro_averages(*tally)[2])) for tally in found]}
+    corrected, highest = {}, 0.0
+    ordered = sorted(p_values.items(), key=lambda item: item[1])
+    for rank, (name, p) in enumerate(ordered):
+        highest = max(highest, min(1.0, (len(ordered) - rank) * p))
+        corrected[name] = highest
+    return corrected
 
 
 def origin(data: str) -> list[str]:

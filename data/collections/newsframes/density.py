@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from html import escape
-from itertools import pairwise
 from typing import NamedTuple
 
 from data.collections.gold.random_streams import Dice
@@ -126,21 +124,3 @@ def _plain(frames: Sequence[Frame], size: int, dice: Dice) -> list[_Block]:
             if part.words and not part.spots:
                 found.append(part)
     return found
-
-
-def sharing(pages: Sequence[Frame]) -> float:
-    """Return the mean fraction of template words in blocks that two successive pages of a site share.
-
-    `pages` are the templates of the pages, as printed. The mean is 0 if no site has two pages.
-    """
-    by_site: dict[str, list[Counter[str]]] = {}
-    for page in pages:
-        blocks = Counter(page.pieces[i].html for i in page.blocks)
-        by_site.setdefault(page.site, []).append(blocks)
-    fractions = []
-    for site in by_site.values():
-        for one, other in pairwise(site):
-            common, both = (sum(_block(html).words * n for html, n in x.items()) for x in (one & other, one + other))
-            if both:
-                fractions.append(2 * common / both)
-    return sum(fractions) / max(len(fractions), 1)

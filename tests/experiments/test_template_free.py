@@ -1,0 +1,64 @@
+"""The text without a template is the same for every scheme, and has the shingles that template removal keeps."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from test_newsframes import collection, documents, tarballs  # noqa: F401
+
+from data.collections.gold import Gold
+from experiments.work.template_free import FINDER, TemplateFree, remaining_text
+from spotsigs.engines import Serial
+from spotsigs.signatures.extract import extract
+from spotsigs.signatures.template_removal import TemplateRemoval
+from spotsigs.text.tokens import tokenize, tokenize_marked
+from spotsigs.text.visible import VisibleText, visible_text
+
+
+def test_the_text_has_the_shingles_that_remain(tmp_path):
+    pages = Gold(seed=1, pages=60, clusters=6, cache=tmp_path)
+    found = extract(pages, VisibleText(), TemplateRemoval(signature=FINDER), Serial())
+    shorter = 0
+    for row, page in enumerate(documents(TemplateFree(collection=pages))):
+        kept = dict(
+            zip(
+                found.hashes[found.indptr[row] : found.indptr[row + 1]].tolist(),
+                found.counts[found.indptr[row] : found.indptr[row + 1]].tolist(),
+                strict=True,
+            )
+        )
+        text = Counter(FINDER(tokenize(page.content)).tolist())
+        assert page.id == found.doc_ids[row]
+        floor = [key for key in kept if key not in text]  # the signature that makes up for a page of few others
+        assert len(floor) <= 1
+        assert all(text[key] >= count for key, count in kept.items() if key not in floor)
+        shorter += len(page.content) < 0.7 * len(extracted(pages, page.id))
+    assert shorter > 30
+
+
+def extracted(pages, name):
+    [page] = [page for page in documents(pages) if page.id == name]
+    return visible_text(page)
+
+
+def test_tokens_that_no_remaining_shingle_covers_are_left_out():
+    text = "menu one two three article begins here and ends now footer text"
+    tokens = tokenize_marked(text)
+    hashes = FINDER(tokens)
+    assert remaining_text(tokens, hashes) == text
+    assert remaining_text(tokens, hashes[4:8]) == "article begins here and ends now"
+    assert remaining_text(tokens, np.empty(0, np.uint64)) == ""
+
+
+def test_an_article_is_the_text_in_the_slots(tarballs):  # noqa: F811
+    pages = documents(collection(tarballs, seed=5))
+    articles = documents(collection(tarballs, seed=5, article=True))
+    assert [(page.id, page.cluster) for page in pages] == [(page.id, page.cluster) for page in articles]
+    for page, article in zip(pages, articles, strict=True):
+        _, *paragraphs = article.content.split("\n\n")
+        words = visible_text(page).split()
+        assert len(article.content.split()) < 0.9 * len(words)
+        assert all(set(paragraph.split()) <= set(words) for paragraph in paragraphs)
+    drifting = documents(collection(tarballs, seed=5, article=True, drift=0.5))
+    assert drifting == articles
