@@ -15,17 +15,20 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 import psutil
 
 from spotsigs.spelling import is_command
+from spotsigs.storage.atomic import remove_temporary
 
 GRACE_SECONDS = 1.0
 """Time for an orderly end: an exception cannot reach a thread that is inside a kernel or waits for other threads."""
 
-INTERRUPTED = 130
-"""Exit code of a program that SIGINT ended, as shells count it."""
+INTERRUPTED, TERMINATED = 130, 143
+"""Exit codes of programs that SIGINT and SIGTERM ended, as shells count them."""
+
+STOPPED = "stopped: finished results are complete, others are not written; repeat the command to continue"
 
 UNHEARD = 141
 """Exit code of a program that SIGPIPE ended, as shells count it."""
@@ -92,47 +95,72 @@ def end_if_unheard(error: BaseException) -> None:
 
 
 def end_on_interrupt() -> None:
-    """Let SIGINT end the process after `GRACE_SECONDS` if `KeyboardInterrupt` has not done so before.
+    """Let SIGTERM end the process now, and SIGINT after `GRACE_SECONDS` if `KeyboardInterrupt` has not done so before.
 
     The interpreter writes the number of a signal to a socket the moment it arrives; a thread waits there. So this works
     while the main thread runs a kernel, which must have released the interpreter's lock, as all of them do.
     """
     receiver, sender = socket.socketpair()
     sender.setblocking(False)
+    _PUBLISHED.clear()
     signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGTERM, lambda number, frame: None)  # the thread ends the process
+    sys.unraisablehook = _quiet_hook
     threading.Thread(target=_wait, args=(receiver, sender), daemon=True).start()
+
+
+def _quiet_hook(error: sys.UnraisableHookArgs) -> None:
+    """Print no traceback of an interrupt in a callback of a library that cannot raise it: the thread ends the run."""
+    if error.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(error)
 
 
 def _wait(receiver: socket.socket, sender: socket.socket) -> None:
     with receiver, sender:
-        while receiver.recv(1) != bytes([signal.SIGINT]):
+        while (number := receiver.recv(1)) not in (bytes([signal.SIGINT]), bytes([signal.SIGTERM])):
             pass
+        if number == bytes([signal.SIGTERM]):
+            end(TERMINATED)
         time.sleep(GRACE_SECONDS)
         end()
 
 
+_PUBLISHING = threading.RLock()
+"""Held while results are published, which ends only afterwards."""
+
+_PUBLISHED = threading.Event()
+"""Set when the command has published its results: it is finished."""
+
+
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ignore SIGINT in the block, which publishes results; an earlier one is raised here.
+    """Let SIGINT and SIGTERM wait for the block, which publishes results; an earlier SIGINT is raised here.
 
-    The command ignores it until it ends: a run whose results are published is finished.
+    The command ignores them until it ends: a run whose results are published is finished.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        yield
+        with _PUBLISHING:
+            yield
+            if is_command():
+                _PUBLISHED.set()
     finally:
         if not is_command():
             signal.signal(signal.SIGINT, previous)
 
 
-def end() -> NoReturn:
-    """End this process and all that it started, now."""
-    for worker in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):
-            worker.kill()
-    sys.stderr.write("stopped\n")
-    sys.stderr.flush()
-    os._exit(INTERRUPTED)
+def end(code: int = INTERRUPTED) -> None:
+    """End this process and all that it started, now, without temporary files; not if the command is finished."""
+    with _PUBLISHING:
+        if _PUBLISHED.is_set():
+            return
+        for worker in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                worker.kill()
+        remove_temporary()
+        sys.stderr.write(f"{STOPPED}\n")
+        sys.stderr.flush()
+        os._exit(code)

@@ -76,9 +76,9 @@ def prepare_copy(
         raise InputError(f"{doc_ids[row]!r} is not where it was: the collection has changed since it was matched")
 
 
-def publish_copy(temporary: Path, folder: Path) -> None:
-    """Rename a copy to its folder; the previous one moves to the temporary folder."""
-    if folder.exists() and any(folder.iterdir()):
+def publish_copy(temporary: Path, folder: Path, *, overwrite: bool = False) -> None:
+    """Rename a copy to its folder; the previous one moves to the temporary folder, or is an error."""
+    if require_free(folder, overwrite=overwrite).exists() and any(folder.iterdir()):
         os.replace(folder, temporary / PREVIOUS)
     os.replace(temporary / COPY, folder)
 

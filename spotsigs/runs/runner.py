@@ -28,7 +28,7 @@ from spotsigs.runs.stores import ask, discard, own_store
 from spotsigs.runs.warnings import near_tau, warning
 from spotsigs.signatures.extract import is_readable, name_hash, unique_names
 from spotsigs.spelling import is_command, option
-from spotsigs.storage.atomic import locked, staging_folder
+from spotsigs.storage.atomic import claimed, locked, staging_folder
 from spotsigs.storage.locations import local_folder
 from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 
@@ -65,9 +65,11 @@ def run(
     if settings.query is not None:
         return ask(settings)
     copy, folder = _free_copy(settings), local_folder(folder)
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with ExitStack() as folders:
+        if copy is not None:
+            folders.enter_context(_claimed(copy))
+        with writing(folder):
+            folders.enter_context(locked(folder))
         with ExitStack() as stack, ExitStack() as undo:
             with publishing(folder, COMPLETE, OPTIONAL) as new:
                 with _within_budget(settings) as memory:
@@ -88,7 +90,7 @@ def run(
                 if copy is not None:
                     with copy_errors(copy):
                         undo.callback(withdraw_copy, temporary, copy)
-                        publish_copy(temporary, copy)
+                        publish_copy(temporary, copy, overwrite=settings.overwrite)
             undo.pop_all()
         if settings.memory is not None and settings.store is None:
             discard(own_store(settings, folder))
@@ -111,6 +113,16 @@ def _finish(folder: Path, metrics: Mapping[str, Any], about: Mapping[str, str] |
         write_text(folder / ".hydra" / name, text)
     write_json(folder / "run.json", provenance() | run)
     write_json(folder / COMPLETE, metrics)
+
+
+@contextmanager
+def _claimed(copy: Path) -> Iterator[None]:
+    """Refuse a copy that another run writes."""
+    with ExitStack() as stack:
+        with copy_errors(copy):
+            free = stack.enter_context(claimed(copy))
+        require(free, f"another run writes the copy {copy}; wait for it, or name another folder")
+        yield
 
 
 def _free_copy(settings: Settings) -> Path | None:

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 
@@ -29,6 +29,9 @@ LOCK = ".lock"
 
 _MARK = ".writing-"
 
+_TEMPORARY: list[Path] = []
+"""Paths that this process deletes when it ends: staging folders, lock files, and folders it created, if empty."""
+
 
 @contextmanager
 def staging_folder(path: Path) -> Iterator[Path]:
@@ -42,11 +45,54 @@ def staging_folder(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_orphans(path.parent.resolve())
     folder, lock = _own_folder(path)
+    with _temporary(folder):
+        try:
+            yield folder
+        finally:
+            _remove(folder)
+            _release(lock)
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[None]:
+    """List a path in the block, for `remove_temporary`."""
+    _TEMPORARY.append(path)
     try:
-        yield folder
+        yield
     finally:
-        _remove(folder)
-        _release(lock)
+        _TEMPORARY.remove(path)
+
+
+def remove_temporary() -> None:
+    """Delete the temporary files of this process, which ends without leaving the blocks that would delete them."""
+    for path in reversed(_TEMPORARY):
+        if _MARK in path.name:
+            _remove(path)
+        with suppress(OSError):
+            path.rmdir() if path.is_dir() else path.unlink()
+
+
+@contextmanager
+def claimed(path: Path) -> Iterator[bool]:
+    """Lock a path that need not exist, by a file next to it; yield False if another process has locked it.
+
+    The lock file is deleted when the block ends.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    name = path.parent / f".{path.name[:100]}.lock"
+    lock = FileLock(name)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        yield False
+        return
+    with _temporary(name):
+        try:
+            yield True
+        finally:
+            with suppress(OSError):  # Windows deletes it when it is released
+                name.unlink()
+            lock.release()
 
 
 @contextmanager
@@ -114,17 +160,27 @@ def alone(folder: Path, say: Callable[[str], object] = lambda sentence: None) ->
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Run the block in one process at a time, on a file system with locks."""
+    """Run the block in one process at a time, on a file system with locks; delete a folder created here if empty."""
     if sys.platform == "win32":
         with alone(folder):
             yield
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = _lock(folder, LOCK_EX)
-    try:
-        yield
-    finally:
+    exists, lock = folder.exists(), None
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):  # the process that had the lock deletes a folder that it created
+            lock = _lock(folder, LOCK_EX)
+            if lock is None or (folder.exists() and os.path.samestat(os.fstat(lock), folder.stat())):
+                break
         _release(lock)
+    with nullcontext() if exists else _temporary(folder):
+        try:
+            yield
+        finally:
+            if not exists:
+                with suppress(OSError):
+                    folder.rmdir()
+            _release(lock)
 
 
 def is_empty(folder: Path) -> bool:

@@ -34,27 +34,28 @@ def finished(path):
     return (path / "kept-results" / "metrics.json").exists(), (path / "kept").exists()
 
 
-def interrupt_at(folder, seconds):
-    """Interrupt a run and its workers at a time, as a terminal does; repeat the command."""
+def interrupt_at(folder, seconds, sent=signal.SIGINT):
+    """Send a signal to a run and its workers at a time, as a terminal does; repeat the command."""
     words = ("dedup", TINY, "--out", "kept", "--workers", 2)
     run = started(folder, *words)
     time.sleep(seconds)
     began = time.monotonic()
-    os.killpg(run.pid, signal.SIGINT)
+    (os.killpg if sent is signal.SIGINT else os.kill)(run.pid, sent)
     out, err = run.communicate(timeout=60)
     assert time.monotonic() - began < 6, (seconds, err)
     assert "Traceback" not in err, (seconds, err)
-    assert finished(folder) in ((True, True), (False, False)), seconds
-    assert run.returncode in (0, 130, -signal.SIGINT), (seconds, run.returncode, err)
+    assert run.returncode in (0, 128 + sent, -sent), (seconds, run.returncode, err)
     if run.returncode == 0:
         assert finished(folder) == (True, True)
         assert "kept ->" in out
     else:
-        assert finished(folder) == (False, False), seconds
+        assert not list(folder.iterdir()), seconds
+        if run.returncode > 0:
+            assert err.splitlines()[-1] == terminal.STOPPED
         again = started(folder, *words)
         _, err = again.communicate(timeout=120)
         assert again.returncode == 0, (seconds, err)
-    assert not list(folder.glob(".*.writing-*"))
+    assert sorted(path.name for path in folder.iterdir()) == ["kept", "kept-results"]
     shutil.rmtree(folder)
     folder.mkdir()
     return run.returncode
@@ -74,15 +75,16 @@ def duration(tmp_path):
 
 def test_some_interrupts(tmp_path, duration):
     (tmp_path / "run").mkdir()
-    for share in (0.05, 0.5, 0.97):
-        interrupt_at(tmp_path / "run", share * duration)
+    for share, sent in ((0.05, signal.SIGINT), (0.5, signal.SIGINT), (0.6, signal.SIGTERM), (0.97, signal.SIGINT)):
+        interrupt_at(tmp_path / "run", share * duration, sent)
 
 
 @pytest.mark.long
-def test_twenty_interrupts_at_random_times(tmp_path, duration):
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_twenty_signals_at_random_times(tmp_path, duration, sent):
     (tmp_path / "run").mkdir()
     rng = random.Random(29)
-    codes = [interrupt_at(tmp_path / "run", rng.uniform(0.03, 1.02) * duration) for _ in range(20)]
+    codes = [interrupt_at(tmp_path / "run", rng.uniform(0.03, 1.02) * duration, sent) for _ in range(20)]
     sys.stdout.write(f"{duration:.1f} s a run; exit codes {codes}\n")
 
 
@@ -113,3 +115,62 @@ def test_another_thread_can_put_results_in_place():
     thread.start()
     thread.join()
     assert done == [True]
+
+
+WAITS = """
+import sys, time
+import spotsigs.runs.runner as runner
+write = runner.prepare_copy
+def waits(*given, **named):
+    print("copying", flush=True)
+    sys.stdin.readline()
+    write(*given, **named)
+runner.prepare_copy = waits
+from spotsigs.cli import main
+main(sys.argv[1:])
+"""
+
+
+def waiting(tmp_path, *words):
+    """Start a run that waits for a line before it writes its copy."""
+    run = subprocess.Popen(
+        [sys.executable, "-c", WAITS, "dedup", str(TINY), "--out", "kept", "--workers", "1", *words], cwd=tmp_path,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert run.stdout.readline() == "copying\n"
+    return run
+
+
+def test_a_second_run_with_the_same_copy_is_refused(tmp_path):
+    """Both ended with code 0, and the copy of the first was gone."""
+    run = waiting(tmp_path)
+    second = started(tmp_path, "dedup", TINY, "--out", "kept", "--results", "other", "--overwrite")
+    _, err = second.communicate(timeout=60)
+    assert (second.returncode, err.splitlines()) == (
+        1, ["error: another run writes the copy kept; wait for it, or name another folder"],
+    )  # fmt: skip
+    assert run.communicate("\n", timeout=60)[1] == ""
+    assert run.returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "kept-results"]
+
+
+def test_a_folder_that_another_program_fills_during_a_run_is_not_replaced(tmp_path):
+    run = waiting(tmp_path)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "own").touch()
+    _, err = run.communicate("\n", timeout=60)
+    assert run.returncode == 1
+    assert err.startswith("error: kept is not empty; name another folder")
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["own"]
+
+
+def test_a_kernel_that_a_signal_interrupts_while_it_is_compiled_prints_no_traceback():
+    """LLVM calls back: the interrupt was printed as an exception that is ignored."""
+    code = (
+        "import ctypes, os, signal, time\nfrom spotsigs import terminal\nterminal.end_on_interrupt()\n"
+        "ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT) or time.sleep(9))()\ntime.sleep(9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, f"{terminal.STOPPED}\n")
