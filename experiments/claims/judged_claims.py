@@ -26,7 +26,7 @@ class Judged:
     fact : Fact or None
         Measured fact; None without a measurement.
     second : Fact or None
-        That of another collection, which is not tested.
+        That of a second collection, which is tested alike.
     """
 
     claim: Claim
@@ -35,13 +35,32 @@ class Judged:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict of the claim's rule on the fact."""
-        if self.fact is None:
-            return Verdict.NOT_TESTABLE if isinstance(self.claim.rule, Untestable) else Verdict.NOT_MEASURED
-        verdict = self.claim.rule.judge(self.fact)
-        if verdict is Verdict.CONTRADICTED and self.claim.kind not in CONTRADICTABLE:
-            return Verdict.NOT_REPRODUCED
-        return Verdict.DIRECTION if verdict is Verdict.REPRODUCED and self.claim.calibrated else verdict
+        """Verdict of the claim's rule on the facts of its collections."""
+        verdicts = set(self.verdicts.values())
+        return verdicts.pop() if len(verdicts) == 1 else Verdict.DEPENDS
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """Verdict on each collection that the claim was measured on."""
+        facts = {self.claim.on: self.fact, self.claim.second_on: self.second}
+        found = {on: self._verdict(fact) for on, fact in facts.items() if fact is not None}
+        unknown = Verdict.NOT_TESTABLE if isinstance(self.claim.rule, Untestable) else Verdict.NOT_MEASURED
+        return found if self.fact is not None else {self.claim.on: unknown}
+
+    def _verdict(self, fact: Fact) -> Verdict:
+        if self.generated:
+            return Verdict.NOT_TESTABLE
+        verdict = self.claim.rule.judge(fact)
+        contradictable = self.claim.kind in CONTRADICTABLE
+        if verdict in (Verdict.CONTRADICTED, Verdict.NOT_REPRODUCED):
+            return Verdict.CONTRADICTED if contradictable else Verdict.NOT_REPRODUCED
+        once = not contradictable and (fact.low is None or fact.low == fact.high)
+        return Verdict.DIRECTION if verdict is Verdict.REPRODUCED and (self.claim.calibrated or once) else verdict
+
+    @property
+    def generated(self) -> bool:
+        """The claim is about quality, and its fact is of generated pages, which check the program alone."""
+        return self.claim.kind == "effectiveness" and self.claim.on.startswith("gold")
 
     @property
     def measured(self) -> str:
@@ -55,7 +74,8 @@ class Judged:
     @property
     def failed(self) -> bool:
         """The claim does not hold here, or the measurement does not decide it."""
-        return self.verdict in (Verdict.NOT_REPRODUCED, Verdict.INCONCLUSIVE, Verdict.CONTRADICTED)
+        held = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT_TESTABLE, Verdict.NOT_MEASURED)
+        return self.verdict not in held
 
     @property
     def why(self) -> str:
@@ -67,9 +87,12 @@ class Judged:
         """Reason why a claim is not testable or not measured, the fact of another collection, and further remarks."""
         if isinstance(self.claim.rule, Untestable):
             return self.claim.rule.reason
+        if self.generated:
+            return " ".join(filter(None, ("gold was generated: the value checks the program.", self.claim.remark)))
         if self.verdict is Verdict.NOT_MEASURED:
             return "not run yet, its collection is not at hand, or other processes disturbed its times"
-        second = f"On {self.claim.second_on} {self.second}." if self.second else ""
+        own = f": {self.verdicts[self.claim.second_on].value}" if self.verdict is Verdict.DEPENDS else ""
+        second = f"On {self.claim.second_on} {self.second}{own}." if self.second else ""
         return " ".join(filter(None, (second, self.claim.remark)))
 
 

@@ -44,7 +44,7 @@ class Claim:
     on : str
         Collection and IDF band of the fact.
     second : str
-        Further fact of the experiment, shown but not tested: that of another collection.
+        Fact of a second collection, tested by the same rule.
     second_on : str
         Collection of the further fact.
     calibrated : bool

@@ -16,10 +16,11 @@ INTRODUCTION = (
 
 NOTES = (
     "Each row names the collection and the IDF band of its fact. Claims about quality are tested on "
-    "newsframes, seed 5, at the paper's band, [0.2, 0.85], or [0.4, 0.75] for I-Match; the value on gold is "
-    'given but not tested, since the collection was generated. "Best" compares each method at its own best '
+    "newsframes and on republished, at the paper's band, [0.2, 0.85], or [0.4, 0.75] for I-Match; gold, which was "
+    'generated, checks programs. "Best" compares each method at its own best '
     "threshold on the collection that evaluates it.",
-    "A count without an interval is compared itself. The interval of a ratio of times is the range over all "
+    "A count of an algorithm or of the sources is compared itself. Any other value without an interval was measured "
+    "once and is reproduced in direction at best. The interval of a ratio of times is the range over all "
     "pairs of runs; a run that was stopped gives a lower bound.",
 )
 
@@ -31,6 +32,7 @@ class Verdict(Enum):
     DIRECTION = "reproduced in direction only"
     INCONCLUSIVE = "inconclusive"
     NOT_REPRODUCED = "not reproduced"
+    DEPENDS = "depends on the collection"
     CONTRADICTED = "contradicted"
     NOT_TESTABLE = "not testable here"
     NOT_MEASURED = "not measured yet"
@@ -45,15 +47,16 @@ RULES = {
     ),
     Verdict.DIRECTION: (
         "not near, but the whole interval is on the claimed side. Also the best verdict for a count that the "
-        "collection was generated with."
+        "collection was generated with, and for a quality or a time that was measured once."
     ),
     Verdict.INCONCLUSIVE: "the interval contains the neutral point.",
     Verdict.CONTRADICTED: (
-        "the whole interval is on the other side; a statement does not hold, or a count differs. Only claims "
+        "the whole interval is on the other side; a statement does not hold, or a value differs. Only claims "
         "about algorithms and errata of the sources can be contradicted: effectiveness is claimed of the "
         "authors' Gold Set, which was not published, and efficiency of their programs and machines."
     ),
     Verdict.NOT_REPRODUCED: "all else.",
+    Verdict.DEPENDS: "the verdicts on two collections differ; both are given.",
     Verdict.NOT_TESTABLE: "the reason is given.",
 }
 """Rules by the verdict that they lead to, in the order in which they are numbered."""

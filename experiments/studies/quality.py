@@ -14,9 +14,14 @@ from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
 from experiments.work.curves import STEP, Curve, compared, ends, finite, thresholds
 from experiments.work.study import Work, lines_of
 from spotsigs.errors import InputError, require
+from spotsigs.evaluation.metrics import MEASURES
 
 Curves = dict[str, dict[str, Curve]]
 """Curves by collection and label."""
+
+
+MEASURED = (("f1", "F1", 0.44), ("precision", "precision", 0.44), ("recall", "recall", 0.44))
+"""Measures at a threshold of the paper that become facts; a matcher without one has its only values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +159,13 @@ class QualityCurves(Experiment):
             yield Fact(name=f"{collection}: {label}: best F1", value=best_f1, low=low, high=high)
             if curve.taus:
                 yield Fact(name=f"{collection}: {label}: best tau", value=curve.taus[curve.best])
+            for measure, name, tau in MEASURED:
+                if not curve.taus or tau in curve.taus:
+                    at = curve.at(tau) if curve.taus else 0
+                    low, high = map(float, curve.interval(measure)[:, at])
+                    value = float(curve.micro[MEASURES.index(measure), at])
+                    if value == value:
+                        yield Fact(name=f"{collection}: {label}: {name}, tau {tau:g}", value=value, low=low, high=high)
         for name, (label, *others) in self.comparisons.items():
             other = max((curves[other] for other in others), key=_best)
             full = f"{collection}: {name}"

@@ -94,11 +94,11 @@ def test_verdicts_are_those_of_the_facts(tmp_path):
         assert item.verdict is verdict
     write_ledger(tmp_path, judge_all(tmp_path))
     text = (tmp_path / "claims.md").read_text()
-    assert "1 contradicted" in text
+    assert "2 contradicted" in text
     assert "python run.py experiment=arithmetic" in text
     assert len((tmp_path / "claims.csv").read_text().splitlines()) == len(ledger()) + 1
     [reason] = [line for line in failures(judge_all(tmp_path)) if "published 180" in line]
-    assert "published 180, measured 291 (none: arithmetic); not reproduced. The printed figures come out" in reason
+    assert "published 180, measured 291 (none: arithmetic); contradicted. The printed figures come out" in reason
 
 
 def test_neither_pages_nor_machines_of_ours_contradict_a_claim_about_others():
@@ -116,6 +116,57 @@ def test_a_count_that_the_collection_was_generated_with_is_a_direction_at_best()
     for claim in calibrated:
         fact = Fact(name=claim.fact, value=claim.rule.published)
         assert Judged(claim=claim, fact=fact).verdict is Verdict.DIRECTION
+
+
+def claim_of(**more):
+    entry = {"kind": "effectiveness", "where": "x", "says": "y", "published": "1", "experiment": "e", "fact": "f"}
+    return _claim(entry | {"on": "newsframes", "above": 0} | more)
+
+
+def test_a_claim_is_tested_on_both_collections():
+    claim = claim_of(second="s", second_on="republished")
+    above, below = (Fact(name="f", value=x, low=x - 0.1, high=x + 0.1) for x in (1, -1))
+    assert Judged(claim=claim, fact=above, second=above).verdict is Verdict.REPRODUCED
+    depends = Judged(claim=claim, fact=above, second=below)
+    assert depends.verdict is Verdict.DEPENDS
+    assert depends.failed
+    assert depends.remark == "On republished -1 (-1.1 to -0.9): not reproduced."
+    assert Judged(claim=claim, fact=above).verdict is Verdict.REPRODUCED
+
+
+def test_a_value_that_was_measured_once_is_in_direction_at_best():
+    once, point = Fact(name="f", value=1), Fact(name="f", value=1, low=1, high=1)
+    for kind, best in (("effectiveness", Verdict.DIRECTION), ("algorithm", Verdict.REPRODUCED)):
+        assert Judged(claim=claim_of(kind=kind), fact=once).verdict is best
+        assert Judged(claim=claim_of(kind=kind), fact=point).verdict is best
+
+
+def test_generated_pages_decide_no_claim_about_quality():
+    fact = Fact(name="f", value=1, low=0.9, high=1.1)
+    judged = Judged(claim=claim_of(on="gold, seed 2008"), fact=fact)
+    assert judged.verdict is Verdict.NOT_TESTABLE
+    assert "checks the program" in judged.remark
+    assert Judged(claim=claim_of(on="gold, seed 2008", kind="efficiency"), fact=fact).verdict is Verdict.REPRODUCED
+
+
+@pytest.mark.parametrize(
+    "rule", [{"equals": 1}, {"about": 1.0, "tolerance": 0.1}, {"about": 1, "tolerance": 0.1, "neutral": 0}]
+)
+def test_the_verdict_does_not_depend_on_the_kind_of_rule(rule):
+    """A value of the sources that differs is contradicted, and one that agrees reproduced, whatever states it."""
+    claim = claim_of(kind="errata", on="none")
+    entry = {
+        "kind": "errata",
+        "where": "x",
+        "says": "y",
+        "published": "1",
+        "experiment": "e",
+        "fact": "f",
+        "on": "none",
+    }
+    claim = _claim(entry | rule)
+    assert Judged(claim=claim, fact=Fact(name="f", value=-2)).verdict is Verdict.CONTRADICTED
+    assert Judged(claim=claim, fact=Fact(name="f", value=1)).verdict is Verdict.REPRODUCED
 
 
 def test_a_bar_in_a_claim_does_not_break_the_table():
