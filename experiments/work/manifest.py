@@ -1,0 +1,194 @@
+"""Manifest of committed results: the commit, command and machine of each file, and the rule for replacing one."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from spotsigs.output_files import write_csv
+from spotsigs.runs.provenance import CODE, git, provenance
+
+NAME = "manifest.csv"
+UNLISTED = ("cells", "runs", "variants", "threshold")
+"""Subfolders of the results that are not committed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """Provenance of a file of the results.
+
+    Attributes
+    ----------
+    file : str
+        Path below the folder of results.
+    command, commit, date, machine : str
+        Command of the run, commit of its code, date in UTC, and processor with cores.
+    seconds : float
+        Wall seconds of the run.
+    sha256, inputs : str
+        Checksum of the file; checksums of the collections that the run read, as JSON.
+    """
+
+    file: str
+    command: str
+    commit: str
+    date: str
+    machine: str
+    seconds: float
+    sha256: str
+    inputs: str
+
+
+def problems(about: Mapping[str, Any], left_out: Sequence[str] = (), contended: Sequence[str] = ()) -> list[str]:
+    """Return the reasons why the results of a run do not replace committed ones; none if they may.
+
+    Parameters
+    ----------
+    about : mapping
+        Provenance, see `spotsigs.runs.provenance.provenance`.
+    left_out, contended : sequence of str
+        Collections or methods that the run left out, and those whose times other processes disturbed.
+    """
+    found = [f"{name} is left out" for name in left_out]
+    found += [f"other processes disturbed the times of {name}" for name in contended]
+    if about["commit"] is None:
+        found.append("the code is in no checkout")
+    if about["dirty"]:
+        found.append("the code differs from its commit")
+    return found
+
+
+def record(
+    results: Path,
+    experiment: str,
+    written: Path,
+    *,
+    seconds: float,
+    inputs: Mapping[str, str],
+    reasons: Sequence[str] = (),
+    about: Mapping[str, Any] | None = None,
+) -> str:
+    """Move the finished results of an experiment to their folder and list them in the manifest.
+
+    With `reasons`, see `problems`, the results are moved to ``variants/<experiment>`` instead; committed results and the
+    manifest do not change.
+
+    Parameters
+    ----------
+    results : Path
+        Folder of results.
+    experiment : str
+        Name of the experiment, and of its folder.
+    written : Path
+        Folder with all files of the experiment, on the same file system.
+    seconds : float
+        Wall seconds of the run.
+    inputs : mapping of str to str
+        Checksum of each collection.
+    reasons : sequence of str
+        Why the results must not replace others.
+    about : mapping, optional
+        Provenance; by default that of this process.
+
+    Returns
+    -------
+    str
+        A sentence for the terminal.
+    """
+    target = (results / "variants" / experiment) if reasons else results / experiment
+    replaced = target.exists()
+    if replaced:
+        shutil.rmtree(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    written.rename(target)
+    if reasons:
+        return f"{target} has the results, which replace no committed ones: {'; '.join(reasons)}"
+    about = provenance() if about is None else about
+    machine = about["machine"]
+    shared = {
+        "command": " ".join(about["command"]),
+        "commit": str(about["commit"]),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "machine": f"{machine['processor']}, {machine['cores']} cores",
+        "seconds": round(seconds, 1),
+        "inputs": json.dumps(dict(sorted(inputs.items()))),
+    }
+    own = [
+        Row(file=path.relative_to(results).as_posix(), sha256=checksum(path), **shared) for path in _files_below(target)
+    ]
+    others = [row for row in read(results) if not row.file.startswith(f"{experiment}/")]
+    write_rows(results, [*others, *own])
+    undo = f"; `git checkout -- {target} {results / NAME}` restores the previous ones" if replaced else ""
+    return f"{target} has the results{undo}"
+
+
+def read(results: Path) -> list[Row]:
+    """Return the rows of the manifest; none if there is no manifest."""
+    path = results / NAME
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        rows: list[dict[str, Any]] = list(csv.DictReader(file))
+    return [Row(**row | {"seconds": float(row["seconds"])}) for row in rows]
+
+
+def write_rows(results: Path, rows: Sequence[Row]) -> None:
+    """Write the manifest in the order of the files."""
+    names = [field.name for field in fields(Row)]
+    write_csv(results / NAME, names, ([asdict(row)[name] for name in names] for row in sorted(rows, key=_file)))
+
+
+def check(results: Path, producers: Sequence[str]) -> list[str]:
+    """Return a sentence for each violation: missing rows or files, changed content, unknown commits or commands.
+
+    Commits are checked in a checkout with its whole history only.
+
+    Parameters
+    ----------
+    results : Path
+        Folder of results.
+    producers : sequence of str
+        Beginnings of the commands that write results.
+    """
+    rows = {row.file: row for row in read(results)}
+    present = {path.relative_to(results).as_posix(): path for path in _files_below(results)}
+    present = {name: path for name, path in present.items() if name != NAME and name.split("/")[0] not in UNLISTED}
+    found = [f"{name} has no row" for name in sorted(present.keys() - rows.keys())]
+    found += [f"{name} has a row and no file" for name in sorted(rows.keys() - present.keys())]
+    for name in sorted(present.keys() & rows.keys()):
+        row = rows[name]
+        if checksum(present[name]) != row.sha256:
+            found.append(f"{name} is not the file that {row.command} wrote")
+        if not row.command.startswith(tuple(producers)):
+            found.append(f"{name} has no producer: {row.command}")
+    if git("rev-parse", "--is-shallow-repository") == "false":
+        for commit in sorted({row.commit for row in rows.values()}):
+            if git("merge-base", "--is-ancestor", commit, "HEAD") is None:
+                found.append(f"commit {commit} is not in the history of this one")
+    return found
+
+
+def age(commit: str) -> int | None:
+    """Return the number of commits since then that changed code of results; None without the history."""
+    count = git("rev-list", "--count", f"{commit}..HEAD", "--", *(f":(top){path}" for path in CODE))
+    return None if count is None else int(count)
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _files_below(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _file(row: Row) -> str:
+    return row.file
