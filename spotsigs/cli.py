@@ -383,6 +383,7 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
             open_streams()
             args = _parsed(expand_home(sys.argv[1:] if words is None else words))
             say_when_compiling(sys.stderr)
+            terminal.set_up_logging()
             terminal.end_on_interrupt()
             DO[args.verb](args)
             sys.stdout.flush()

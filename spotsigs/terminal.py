@@ -5,6 +5,8 @@ Ctrl-C ends a run and its workers within two seconds.
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import select
 import signal
@@ -48,6 +50,25 @@ def open_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+class _JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the time, level, module and message of a record."""
+        values = {"level": record.levelname.lower(), "logger": record.name, "message": record.getMessage()}
+        return json.dumps({"time": round(record.created, 3), **values})
+
+
+def set_up_logging(verbosity: int = 0, form: str = "text") -> None:
+    """Print the log of the library: with ``-v`` information, with ``-vv`` details; progress always, as text or JSON."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_JsonLines() if form == "json" else logging.Formatter("%(asctime)s %(message)s"))
+    logger = logging.getLogger("spotsigs")
+    logger.handlers[:] = [handler]
+    logger.setLevel((logging.WARNING, logging.INFO, logging.DEBUG)[min(verbosity, 2)])
+    logging.getLogger("spotsigs.progress").setLevel(logging.INFO)
 
 
 def expand_home(words: Sequence[str]) -> list[str]:

@@ -8,10 +8,9 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tqdm import tqdm
-
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError
+from spotsigs.progress import progress
 from spotsigs.storage.locations import as_path
 from spotsigs.storage.store import Reader, Writer, opened, writing
 
@@ -69,4 +68,4 @@ def resumable(kind: str) -> Callable[[Callable[[Any, Writer], None]], Callable[[
 
 def run(engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task], name: str) -> Iterator[Result]:
     """Run the tasks of a round with a progress bar."""
-    return iter(tqdm(engine.map(function, tasks), name, total=len(tasks), unit=" tasks", disable=None, leave=False))
+    return progress(engine.map(function, tasks), name, len(tasks), "tasks")

@@ -21,6 +21,7 @@ from spotsigs.contracts import Collection, Shard, SignatureScheme
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import WORDS, Copies, Sameness
+from spotsigs.progress import progress
 from spotsigs.records import Document, Skipped
 from spotsigs.signatures.extract import extract_parts, refusal, unique_names
 from spotsigs.signatures.languages import count_in_shingles
@@ -81,7 +82,7 @@ def extract_segments(
     )
     done = engine.map(task, enumerate(shards))
     with closing(done):
-        for refused in tqdm(done, "reading", len(shards), unit=" shards", disable=None, leave=False, delay=1):
+        for refused in progress(done, "reading", len(shards), "shards"):
             if refused is not None:
                 raise refusal(refused)
     return finished_segments(folder)

@@ -22,6 +22,7 @@ from spotsigs.contracts import Collection, CollectionScheme, MarkedText, Shard, 
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import Copies, Sameness
+from spotsigs.progress import progress
 from spotsigs.records import Document, Signatures, Skipped
 from spotsigs.spelling import option
 from spotsigs.text.checksums import checksums
@@ -289,15 +290,13 @@ def extract(
     InputError
         If the scheme's parameters are wrong or, with `strict`, a record cannot be read.
     """
-    from tqdm import tqdm
-
     # One page first: a bad parameter is an error, not a skipped document, and workers load compiled kernels.
     trial = Document(id="the first page", content=b"<p>the one")
     _counter(scheme)(trial, texts_for(scheme, text)(trial))
     shards = collection.shards()
     batches = []
     with closing(engine.map(partial(extract_shard, text=text, scheme=scheme, strict=strict), shards)) as found:
-        for batch in tqdm(found, "reading", len(shards), unit=" shards", disable=None, leave=False, delay=1):
+        for batch in progress(found, "reading", len(shards), "shards"):
             if strict and batch.skipped:
                 raise refusal(batch.skipped[0])
             batches.append(batch)

@@ -1,0 +1,18 @@
+"""Progress of a job without a terminal, in its log."""
+
+import json
+
+from spotsigs import progress, terminal
+
+
+def test_a_job_logs_rate_and_time_left(capsys, monkeypatch):
+    """A job of hours wrote nothing."""
+    clock = iter(range(0, 1000, 20))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    terminal.set_up_logging(form="json")
+    assert list(progress.progress(range(5), "reading", 5, "shards")) == list(range(5))
+    lines = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
+    assert lines == [
+        "reading: 2 of 5 shards (40%), 0.05 a second, 60 s left",
+        "reading: 4 of 5 shards (80%), 0.05 a second, 20 s left",
+    ]
