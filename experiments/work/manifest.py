@@ -21,7 +21,7 @@ UNLISTED = ("cells", "runs", "variants", "threshold")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class ManifestRow:
     """Provenance of a file of the results.
 
     Attributes
@@ -77,8 +77,8 @@ def record(
 ) -> str:
     """Move the finished results of an experiment to their folder and list them in the manifest.
 
-    With `reasons`, see `problems`, the results are moved to ``variants/<experiment>`` instead; committed results and the
-    manifest do not change.
+    With `reasons`, see `problems`, the results are moved to ``variants/<experiment>`` instead; committed results and
+    the manifest do not change.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def record(
         return f"{target} has the results, which replace no committed ones: {'; '.join(reasons)}"
     about = provenance() if about is None else about
     machine = about["machine"]
-    shared = {
+    shared: dict[str, Any] = {
         "command": " ".join(about["command"]),
         "commit": str(about["commit"]),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -121,7 +121,8 @@ def record(
         "inputs": json.dumps(dict(sorted(inputs.items()))),
     }
     own = [
-        Row(file=path.relative_to(results).as_posix(), sha256=checksum(path), **shared) for path in _files_below(target)
+        ManifestRow(file=path.relative_to(results).as_posix(), sha256=checksum(path), **shared)
+        for path in _files_below(target)
     ]
     others = [row for row in read(results) if not row.file.startswith(f"{experiment}/")]
     write_rows(results, [*others, *own])
@@ -129,19 +130,19 @@ def record(
     return f"{target} has the results{undo}"
 
 
-def read(results: Path) -> list[Row]:
+def read(results: Path) -> list[ManifestRow]:
     """Return the rows of the manifest; none if there is no manifest."""
     path = results / NAME
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
         rows: list[dict[str, Any]] = list(csv.DictReader(file))
-    return [Row(**row | {"seconds": float(row["seconds"])}) for row in rows]
+    return [ManifestRow(**row | {"seconds": float(row["seconds"])}) for row in rows]
 
 
-def write_rows(results: Path, rows: Sequence[Row]) -> None:
+def write_rows(results: Path, rows: Sequence[ManifestRow]) -> None:
     """Write the manifest in the order of the files."""
-    names = [field.name for field in fields(Row)]
+    names = [field.name for field in fields(ManifestRow)]
     write_csv(results / NAME, names, ([asdict(row)[name] for name in names] for row in sorted(rows, key=_file)))
 
 
@@ -190,5 +191,5 @@ def _files_below(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _file(row: Row) -> str:
+def _file(row: ManifestRow) -> str:
     return row.file
