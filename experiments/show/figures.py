@@ -85,8 +85,8 @@ class Panel:
         Name that its points refer to; printed above if there are several panels.
     x_label, y_label : str
         Labels of the axes, with units.
-    x_log, y_log : bool
-        Logarithmic axes.
+    x_log, y_log : bool or float
+        Logarithmic axes. A number is the end of a linear part that begins at 0, for fractions that may be 0.
     x_range, y_range : list of float
         Ends of the axes; free if empty.
     x_ticks : list of float
@@ -102,8 +102,8 @@ class Panel:
     name: str
     x_label: str
     y_label: str
-    x_log: bool = False
-    y_log: bool = False
+    x_log: bool | float = False
+    y_log: bool | float = False
     x_range: Sequence[float] = ()
     y_range: Sequence[float] = ()
     x_ticks: Sequence[float] = ()
@@ -113,7 +113,12 @@ class Panel:
 
 
 def draw_lines(
-    path: Path, panels: Sequence[Panel], points: Sequence[Point], caption: str = "", columns: int | None = None
+    path: Path,
+    panels: Sequence[Panel],
+    points: Sequence[Point],
+    caption: str = "",
+    columns: int | None = None,
+    computed: Sequence[str] = (),
 ) -> None:
     """Draw lines with their intervals and write ``path`` as svg, png, pdf and csv.
 
@@ -129,6 +134,8 @@ def draw_lines(
         Printed above, within the picture.
     columns : int, optional
         Panels in a row; all of them if omitted.
+    computed : sequence of str
+        Series that are computed, not measured: they have no markers.
     """
     across = min(columns or len(panels), len(panels))
     down = math.ceil(len(panels) / across)
@@ -136,6 +143,8 @@ def draw_lines(
     def draw(figure: Figure) -> None:
         axes = figure.subplots(down, across, squeeze=False).ravel()
         looks = _looks(points)
+        for series in computed:
+            looks[series] |= {"marker": "None", "linewidth": 1.0}
         for axis, panel in zip(axes, panels, strict=False):
             _prepare(axis, panel, len(panels))
             for number, (series, look) in enumerate(looks.items()):
@@ -196,7 +205,9 @@ def _draw_dot(axis: Axes, point: Point, row: int) -> None:
     if point.low is not None and point.high is not None:
         axis.hlines(row, point.low, point.high, color=color, linewidth=1.2)
     axis.plot([point.x], [row], marker="o", color=color, linestyle="none")
+    halo = [withStroke(linewidth=2, foreground="white")]
     text: dict[str, Any] = {"fontsize": 7, "textcoords": "offset points", "va": "bottom", "ha": "center"}
+    text |= {"path_effects": halo, "zorder": 6}
     axis.annotate(f"{point.x:.3f}".removeprefix("0"), (point.x, row), xytext=(0, 3), **text)
 
 
@@ -230,10 +241,7 @@ def _prepare(axis: Axes, panel: Panel, panels: int) -> None:
     axis.set_ylabel(panel.y_label)
     if panels > 1:
         axis.set_title(panel.name)
-    if panel.x_log:
-        axis.set_xscale("log")
-    if panel.y_log:
-        axis.set_yscale("log")
+    _set_scale(axis, panel)
     if len(panel.x_ticks):
         axis.set_xticks(list(panel.x_ticks), [f"{x:g}" for x in panel.x_ticks])
         axis.minorticks_off()
@@ -248,18 +256,32 @@ def _prepare(axis: Axes, panel: Panel, panels: int) -> None:
         _draw_mark(axis, mark)
 
 
+def _set_scale(axis: Axes, panel: Panel) -> None:
+    if panel.x_log is True:
+        axis.set_xscale("log")
+    elif panel.x_log:
+        axis.set_xscale("symlog", linthresh=panel.x_log)
+        axis.set_xlim(left=-0.1 * panel.x_log)
+    if panel.y_log is True:
+        axis.set_yscale("log")
+    elif panel.y_log:
+        axis.set_yscale("symlog", linthresh=panel.y_log)
+        axis.set_ylim(bottom=-0.1 * panel.y_log)
+
+
 def _draw_mark(axis: Axes, mark: Mark) -> None:
     """Draw a published value in the colour of the guides, with its label."""
     look: dict[str, Any] = {"color": "0.35", "linewidth": 0.9, "linestyle": (0, (4, 2))}
     halo = [withStroke(linewidth=2, foreground="white")]
     text: dict[str, Any] = {"fontsize": 7, "color": "0.1", "textcoords": "offset points", "path_effects": halo}
+    text["zorder"] = 6  # above the lines
     if mark.x is not None and mark.y is not None:
         axis.plot([mark.x], [mark.y], marker="*", markersize=9, color="black", linestyle="none", zorder=5)
         offset = {"right": (5, 4), "left": (-6, -2), "below": (5, -9)}[mark.side]
         axis.annotate(mark.label, (mark.x, mark.y), xytext=offset, ha="right" if offset[0] < 0 else "left", **text)
     elif mark.y is not None:
         axis.axhline(mark.y, **look)
-        end, offset = (0, (2, -9)) if mark.side == "left" else (1, (-2, 3))
+        end, offset = (0, (2, -9)) if mark.side == "left" else (1, (-8, 3))
         ha = "right" if end else "left"
         axis.annotate(mark.label, (end, mark.y), xycoords=("axes fraction", "data"), xytext=offset, ha=ha, **text)
     elif mark.x is not None:

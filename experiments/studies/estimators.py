@@ -67,7 +67,9 @@ class Estimators(Experiment):
             Panel(name="Bias", x_label="true resemblance", y_label="mean estimate − truth"),
             Panel(name="Spread", x_label="true resemblance", y_label="standard deviation"),
         ]
-        drawn = work.figure(draw_lines, "estimators", CAPTION, panels, points)
+        drawn = work.figure(
+            draw_lines, "estimators", CAPTION, panels, points, computed=[f"{name}, theory" for name in NAMES.values()]
+        )
         work.facts(facts)
         return "Estimators: " + "; ".join(f"{fact.name} {fact}" for fact in facts) + f"; {drawn}"
 

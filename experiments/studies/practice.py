@@ -185,7 +185,7 @@ class Practice(Experiment):
         ]
         if not dots:
             return []
-        panel = Panel(name="", x_label="duplicates left", y_label="stories lost")
+        panel = Panel(name="", x_label="duplicates left", y_label="stories lost", x_log=0.001, y_log=0.001)
         panels = [replace(panel, name=name) for name in dict.fromkeys(point.panel for point in dots)]
         stars = [row for row in rows if row["method"] == self.default]
         starred = [

@@ -46,8 +46,8 @@ class QualityCurves(Experiment):
         Draw the best F1 of each method as a dot with its interval, instead of F1 over the threshold.
     marks : dict of str to list of dict
         Published values by panel, drawn on `gold` alone: the attributes of `Mark`.
-    undrawn : list of str
-        Methods that are compared but not drawn.
+    baselines : list of str
+        Methods that `spread` leaves out.
     comparisons : dict of str to list of str
         Differences of best F1 by the name of the fact: the label of a curve, then those of one or more others, the best
         of which is subtracted.
@@ -72,7 +72,7 @@ class QualityCurves(Experiment):
     further: list[str] = field(default_factory=list)
     dots: bool = False
     marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    undrawn: list[str] = field(default_factory=list)
+    baselines: list[str] = field(default_factory=list)
     comparisons: dict[str, list[str]] = field(default_factory=dict)
     relative: list[str] = field(default_factory=list)
     at: dict[str, float] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class QualityCurves(Experiment):
 
     def __post_init__(self) -> None:
         labels = {self._label(method, panel) for panel, method in self._keys()}
-        require(self.methods.keys() >= set(self.undrawn), f"undrawn must name methods, got {self.undrawn}")
+        require(self.methods.keys() >= set(self.baselines), f"baselines must name methods, got {self.baselines}")
         named = {*self.relative, *self.at}
         require(self.comparisons.keys() >= named, f"relative and at must name comparisons, got {sorted(named)}")
         for name, compared_labels in self.comparisons.items():
@@ -118,15 +118,9 @@ class QualityCurves(Experiment):
     def _drawn(self, work: Work, name: str, caption: str, curves: Curves) -> str:
         if self.dots:
             points = [
-                _dot(collection, label, curve)
-                for collection, found in curves.items()
-                for label, curve in found.items()
-                if label not in self.undrawn
+                _dot(collection, label, curve) for collection, found in curves.items() for label, curve in found.items()
             ]
-            panels = [
-                Panel(name=key, x_label="best F1", y_label="", x_range=(-0.04, 1.06), marks=self._marks(key))
-                for key in curves
-            ]
+            panels = [Panel(name=key, x_label="best F1", y_label="", marks=self._marks(key)) for key in curves]
             return work.figure(draw_dots, name, caption, panels, points)
         panels, points = [], []
         for collection, found in curves.items():
@@ -137,8 +131,7 @@ class QualityCurves(Experiment):
                     Panel(name=title, x_label="similarity threshold τ", y_label="F1", y_range=(0, 1), marks=marks)
                 )
                 for method in self.methods:
-                    if method not in self.undrawn:
-                        points += _points(found[self._label(method, panel)], title, method)
+                    points += _points(found[self._label(method, panel)], title, method)
         return work.figure(draw_lines, name, caption, panels, points, columns=2)
 
     def _marks(self, collection: str, panel: str = "") -> list[Mark]:
@@ -171,7 +164,7 @@ class QualityCurves(Experiment):
             full = f"{collection}: {name}"
             yield compared(full, curves[label], other, relative=name in self.relative, tau=self.at.get(name))
         if self.spread:
-            drawn = [self._label(method, panel) for panel, method in self._keys() if method not in self.undrawn]
+            drawn = [self._label(method, panel) for panel, method in self._keys() if method not in self.baselines]
             best = np.array([_best(curves[label]) for label in drawn])
             resampled = np.array([curves[label].resampled[2, :, curves[label].best] for label in drawn])
             low, high = map(float, ends(np.ptp(resampled, axis=0)))

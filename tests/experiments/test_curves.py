@@ -111,7 +111,7 @@ def test_a_curve_study_compares_with_the_best_of_the_others():
     best = {name: float(np.nanmax(np.nan_to_num(curve.micro[2]))) for name, curve in curves.items()}
     study = QualityCurves(
         methods=dict.fromkeys("abc", ""),
-        undrawn=["c"],
+        baselines=["c"],
         comparisons={"a - the best other": ["a", "b", "c"], "a / b - 1": ["a", "b"]},
         relative=["a / b - 1"],
         spread="range",
@@ -128,7 +128,7 @@ def test_a_curve_study_compares_with_the_best_of_the_others():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"undrawn": ["c"]}, "undrawn must name methods, got .'c'."),
+        ({"baselines": ["c"]}, "baselines must name methods, got .'c'."),
         ({"comparisons": {"x": ["a", "c"]}}, "'x' names .'c'.; the curves are .'a', 'b'."),
         ({"comparisons": {"x": ["a"]}}, "'x' needs at least two curves"),
         ({"relative": ["x"]}, "relative and at must name comparisons"),
