@@ -18,7 +18,7 @@ from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.contracts import Collection, PairChunks, SignatureScheme, VectorCollection
 from spotsigs.engines import Engine
 from spotsigs.exact_duplicates import Copies, Sameness
-from spotsigs.records import Corpus, Document, Pairs, Signatures, Skipped, Vectors
+from spotsigs.records import Clusters, Corpus, Document, Pairs, Signatures, Skipped, Vectors
 from spotsigs.signatures.extract import extract, texts
 
 SignaturesT = TypeVar("SignaturesT", bound=Any)  # Signatures, or Segments on disk
@@ -48,6 +48,9 @@ class Matched(Generic[SignaturesT, PairsT]):
         Records that could not be read; after an addition to a store, only those added.
     new_from : int
         Number of the first document that this run added to a store; 0 if all are new.
+    leaders : callable, optional
+        Finds the clusters of leaders and their pairs where no pairs are listed; takes ``priority, removed, both``, see
+        `spotsigs.clustering.leaders.leaders_of`.
     """
 
     doc_ids: Sequence[str]
@@ -58,6 +61,7 @@ class Matched(Generic[SignaturesT, PairsT]):
     pairs: PairsT
     skipped: SizedIterable[Skipped]
     new_from: int = 0
+    leaders: Callable[..., tuple[Clusters, Pairs]] | None = None
 
     def signatures_of(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
         """Return the counts of the signatures of some documents after all filters, by document and hash."""

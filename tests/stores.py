@@ -48,11 +48,11 @@ def segments_of(batches, folder):
     return Segments(tuple(found))
 
 
-def save_vectors(folder, vectors, key_of=None):
+def save_vectors(folder, vectors, key_of=None, copies=None):
     """Write vectors in memory as a store, as `build_vectors` does; `key_of` has the partition key of each signature."""
     n = vectors.n_signatures
     rows = np.argsort(vectors.lengths, kind="stable")
-    ordered, copies = vectors.take(rows), Copies.none(len(rows))
+    ordered, copies = vectors.take(rows), Copies.none(len(rows)) if copies is None else copies
     if key_of is None:
         key_of = np.arange(n, dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(22)
     marks = rarity_classes(vectors.document_frequencies).astype(np.uint16) * 1024 + np.asarray(key_of, np.uint16)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import xxhash
@@ -18,12 +19,13 @@ from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEng
 from spotsigs.errors import InputError, as_tau, counted, reason, require
 from spotsigs.exact_duplicates import WORDS, Copies, Sameness
 from spotsigs.in_memory import Matched
+from spotsigs.outofcore.leaders import BYTES_A_RESULT, leaders_on_disk
 from spotsigs.outofcore.prefix_partition_join import JOB, PairFiles, join_store, query
 from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR, write_pairs
 from spotsigs.outofcore.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.outofcore.template_pass import refine_segments, refined_page
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors, rounds_of
-from spotsigs.records import Document, Signatures
+from spotsigs.records import Clusters, Document, Pairs, Signatures
 from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of
 from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
 from spotsigs.signatures.idf import IdfFilter
@@ -51,9 +53,6 @@ PROGRAM = 375 * 10**6
 
 LEAST = BYTES_A_BYTE * BUDGET_PAGE
 """Least number of bytes for the data of a process: the largest page may use as much."""
-
-BYTES_A_RESULT = 80
-"""Most bytes that clusters, decisions and tables use for each document: 76 were measured for clusters of two."""
 
 PASSING = 16
 """The pairs in memory at a time use one part in so many of the budget; names and tables use the rest."""
@@ -178,6 +177,7 @@ class Store:
         *,
         add: bool = False,
         strict: bool = False,
+        listed: bool = True,
     ) -> Matched[Segments, PairFiles]:
         """Find all pairs of a collection.
 
@@ -194,6 +194,8 @@ class Store:
             all documents. The documents of the last addition, given once more, resume that addition.
         strict : bool
             Stop at the first record that cannot be read.
+        listed : bool
+            List the pairs; otherwise, the result has a function that finds leaders, unless documents have labels.
 
         Returns
         -------
@@ -218,10 +220,17 @@ class Store:
         with self.locked(), pages_up_to(BUDGET_PAGE):
             began = perf_counter()
             earlier, added = self._extract(collection, add, strict)
-            return self._match(earlier, added, tau, settings, perf_counter() - began)
+            listed = listed or any(bool(store.array("has_cluster", bool).any()) for store in added.stores())
+            return self._match(earlier, added, tau, settings, perf_counter() - began, listed)
 
     def _match(
-        self, earlier: Segments, added: Segments, tau: float, settings: VectorSettings, extract_seconds: float
+        self,
+        earlier: Segments,
+        added: Segments,
+        tau: float,
+        settings: VectorSettings,
+        extract_seconds: float,
+        listed: bool,
     ) -> Matched[Segments, PairFiles]:
         if not added.sizes().sum() and len(added.skipped):
             raise nothing_readable(added.skipped)
@@ -234,11 +243,8 @@ class Store:
         stored = self._vectorize(segments, settings, copies)
         made = fingerprint(self.vectors)
         laid_out = perf_counter()
-        pairs = self._join(stored, tau, new_from)
-        require(  # a remote store has no lock
-            fingerprint(self.vectors) == made,
-            f"another run changed the store {self.folder} in the meantime; give the same command again",
-        )
+        pairs = self._join(stored, tau, new_from) if listed else PairFiles((), len(stored))
+        self._require_unchanged(made)
         seconds = {
             "extract": extract_seconds,
             "sort_hash": laid_out - extracted,
@@ -253,6 +259,20 @@ class Store:
             pairs=replace(pairs, seconds=seconds, memory=self.budget // PASSING),
             skipped=added.skipped,
             new_from=new_from,
+            leaders=None if listed else partial(self._leaders, made, tau, new_from),
+        )
+
+    def _leaders(self, made: str, tau: float, new_from: int, **order: Any) -> tuple[Clusters, Pairs]:
+        """Find leaders among vectors, unless another run has replaced them."""
+        found = leaders_on_disk(self.vectors, tau, memory=self.budget, new_from=new_from, **order)
+        self._require_unchanged(made)
+        return found
+
+    def _require_unchanged(self, made: str) -> None:
+        """Refuse vectors that another run has replaced: a remote store has no lock."""
+        require(
+            fingerprint(self.vectors) == made,
+            f"another run changed the store {self.folder} in the meantime; give the same command again",
         )
 
     def query(self, page: Document, tau: float) -> list[Match]:

@@ -9,16 +9,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.clustering.clusters import Cohesion, cluster, cohesion
+from spotsigs.arrays.row_blocks import gathered
+from spotsigs.clustering.clusters import ClusterMethod, Cohesion, cluster, cohesion
 from spotsigs.clustering.decisions import Decisions, Keep, decide, priority
+from spotsigs.clustering.leaders import leaders_of
 from spotsigs.contracts import Collection, CollectionScheme, Matcher, SignatureScheme, VectorCollection
 from spotsigs.defaults import TAU
 from spotsigs.engines import end_workers
@@ -27,6 +31,7 @@ from spotsigs.evaluation.metrics import Quality, evaluate
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
 from spotsigs.formats.stored import StoredCollection
 from spotsigs.in_memory import Extracted, Matched, corpus_of, extract_distinct
+from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.matching.thresholds import JoinedOnce
 from spotsigs.records import Corpus, Signatures, Truth, Vectors
 from spotsigs.runs.provenance import PeakMemory
@@ -129,10 +134,24 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
         form on disk, or no threshold can be suggested.
     """
     reuse = reuse or Reuse()
-    found = _in_memory(settings, reuse) if settings.memory is None else _on_disk(settings, folder, settings.memory, say)
+    # leaders of a copy need no list of all pairs, which grows with the squares of the sizes of clusters
+    listed = settings.copy is None or settings.page or settings.clusters is not ClusterMethod.leaders
+    found = (
+        _in_memory(settings, reuse, listed)
+        if settings.memory is None
+        else _on_disk(settings, folder, settings.memory, say, listed)
+    )
     matched, collection = found.matched, settings.collection
-    with found.locked:
-        groups = cluster(matched.pairs, clusters=settings.clusters, **_priority(settings, found))
+    with found.locked, PeakMemory() as memory:
+        order = _priority(settings, found)
+        if matched.leaders is None:
+            groups = cluster(matched.pairs, clusters=settings.clusters, **order)
+        else:
+            began, seconds = perf_counter(), matched.pairs.seconds
+            groups, pairs = matched.leaders(**order, both=settings.keep is Keep.none)
+            pairs = replace(pairs, seconds={"sort_hash": 0.0, **seconds, "cluster": perf_counter() - began})
+            matched = replace(matched, pairs=pairs)
+            found = replace(found, matched=matched, peak_rss_bytes=memory.peak_bytes)
         inside = cohesion(groups, matched.pairs.chunks())
         decisions = decide(
             matched.pairs.chunks(),
@@ -174,7 +193,7 @@ class Reuse:
     peak_rss_bytes: int = 0
 
 
-def _in_memory(settings: Settings, reuse: Reuse) -> MatchedRun:
+def _in_memory(settings: Settings, reuse: Reuse, listed: bool) -> MatchedRun:
     """Run the stages on all documents at once; reuse signatures and pairs of earlier runs."""
     collection, text = settings.collection, settings.text
     known = reuse.extracted = reuse.extracted or extract_distinct(
@@ -187,6 +206,11 @@ def _in_memory(settings: Settings, reuse: Reuse) -> MatchedRun:
     joined = reuse.joined
     suggestion = suggested(joined.corpus.vectors, settings.signature) if settings.auto else None
     matcher = settings.matcher if suggestion is None else settings.matcher.at(suggestion.tau)
+    if not listed and isinstance(matcher, SpotSigsTight) and not any(known.signatures.clusters):
+        matched = known.matched(joined.corpus, None)
+        leaders = partial(leaders_of, matched.vectors, matcher.tau, matched.copies, threads=matcher.threads)
+        matched = replace(matched, leaders=leaders)
+        return MatchedRun(matched=matched, matcher=matcher, label=settings.matcher.label, suggestion=suggestion)
     joined_at = joined.at(matcher)
     if joined_at is None:
         matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
@@ -204,7 +228,7 @@ def _in_memory(settings: Settings, reuse: Reuse) -> MatchedRun:
     )
 
 
-def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object]) -> MatchedRun:
+def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object], listed: bool) -> MatchedRun:
     from spotsigs.outofcore.pipeline import Store, VectorSettings, decided, fitting
 
     matcher, collection = settings.matcher, settings.collection
@@ -230,7 +254,7 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
     of = VectorSettings(idf_filter=settings.idf_filter, sets=settings.sets, sameness=settings.copies)
 
     def match(collection: Collection | None, add: bool) -> Matched[Segments, PairFiles]:
-        return store.match(collection, method.tau, of, add=add, strict=settings.strict)
+        return store.match(collection, method.tau, of, add=add, strict=settings.strict, listed=listed)
 
     matched = match(None if isinstance(collection, StoredCollection) else collection, settings.add)
     added_from = matched.new_from
@@ -252,7 +276,9 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
 def _priority(settings: Settings, found: MatchedRun) -> dict[str, Any]:
     """Return the order in which documents are kept: those that an earlier run has kept come first."""
     signatures, n = found.matched.signatures, len(found.matched.doc_ids)
-    lengths = signatures.occurrences() if settings.keep is Keep.longest else None
+    lengths = None
+    if settings.keep is Keep.longest:
+        lengths = gathered(signatures.occurrences(), found.matched.copies.representatives)
     dates = signatures.dates if settings.keep is Keep.newest else ()
     order = priority(settings.keep, n, lengths, dates)
     if found.earlier is None:

@@ -307,7 +307,12 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings, fold
             f"{metrics['min_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
         )
     if found := warning(
-        settings, metrics["tau"], outcome.decisions.clusters, outcome.cohesion, metrics["pairs_near_tau"]
+        settings,
+        metrics["tau"],
+        outcome.decisions.clusters,
+        outcome.cohesion,
+        metrics["pairs_near_tau"],
+        listed=outcome.matched.leaders is None,
     ):
         lines.append(found)
     if metrics["stories"]:

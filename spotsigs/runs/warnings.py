@@ -42,24 +42,36 @@ def near_tau(chunks: Iterable[tuple[Any, ...]], tau: float | None) -> float | No
     return near / pairs if pairs >= FEWEST_PAIRS else None
 
 
-def warning(settings: Settings, tau: float | None, clusters: Clusters, inside: Cohesion, near: float | None) -> str:
+def warning(
+    settings: Settings,
+    tau: float | None,
+    clusters: Clusters,
+    inside: Cohesion,
+    near: float | None,
+    *,
+    listed: bool = True,
+) -> str:
     """Return a sentence that names the option to change if decisions may be wrong, else an empty one.
 
     The arguments are the settings and the threshold of a run, its clusters with their cohesion, and the result of
-    `near_tau`.
+    `near_tau`; if not ``listed``, the only known pairs are those with leaders.
     """
     n, largest = len(clusters.labels), int(clusters.sizes.max(initial=0))
     loose = apart = False
+    far = "most of which are not similar to each other"
     if len(inside.labels):
         sizes = clusters.sizes[inside.labels].astype(np.int64)
         at = int(np.argmax(sizes))
         loose = 4 * int(inside.pairs[at]) < int(sizes[at]) * (int(sizes[at]) - 1)
+        if not listed:
+            far = "most of which only just reach tau with the page that is kept"
+            loose = tau is not None and bool(inside.mean[at] < tau + MOST_NEAR * (1 - tau))
         apart = 2 * int(inside.apart.sum()) > int(sizes.sum()) - len(sizes)
     large = largest >= GIANT and largest > LARGE * n
     group = f"the largest group has {largest:,} of {n:,} pages"
     if settings.clusters is ClusterMethod.components and (apart or (large and loose)):
-        far = f"{group}, most of them without a pair" if large and loose else "most removed pages have no pair"
-        return f"warning: {far} with the page that is kept; give {option('clusters', 'leaders')}"
+        unpaired = f"{group}, most of them without a pair" if large and loose else "most removed pages have no pair"
+        return f"warning: {unpaired} with the page that is kept; give {option('clusters', 'leaders')}"
     remedies = []
     if settings.boilerplate is Boilerplate.keep:
         remedies.append(option("boilerplate", "remove"))
@@ -68,7 +80,7 @@ def warning(settings: Settings, tau: float | None, clusters: Clusters, inside: C
     if not remedies:
         return ""
     if large and loose:
-        return f"warning: {group}, most of which are not similar to each other; give {' or '.join(remedies)}"
+        return f"warning: {group}, {far}; give {' or '.join(remedies)}"
     if near is not None and near > MOST_NEAR:
         some = f"{100 * near:.0f} % of all pairs only just reach tau, as unrelated pages do"
         return f"warning: {some}; give {' or '.join(remedies)}"

@@ -25,13 +25,13 @@ HUB = [(0, k) for k in range(1, 40)]
 CLIQUE = [(a, b) for a in range(40) for b in range(a + 1, 40)]
 
 
-def told(edges, *overrides, n=300, tau=0.44, similarity=0.9, door="run", **changed):
+def told(edges, *overrides, n=300, tau=0.44, similarity=0.9, door="run", listed=True, **changed):
     settings = replace(configured("data=tiny", *overrides), **changed)
     pairs = pairs_of(edges, n, similarity)
     clusters = cluster(pairs, clusters=settings.clusters)
     near = near_tau(pairs.chunks(), tau)
     with command_spelling() if door == "command" else nullcontext():
-        return settings, warning(settings, tau, clusters, cohesion(clusters, pairs.chunks()), near)
+        return settings, warning(settings, tau, clusters, cohesion(clusters, pairs.chunks()), near, listed=listed)
 
 
 @pytest.mark.parametrize(("door", "says"), [("run", "clusters=leaders"), ("command", "--clusters leaders")])
@@ -65,6 +65,8 @@ def test_a_large_group_of_pages_that_are_not_similar_to_each_other(door, says):
     )
     assert told(CLIQUE)[1] == told(HUB, n=900)[1] == ""
     assert told(HUB, tau=0.95, boilerplate=Boilerplate.remove)[1] == ""
+    assert told(HUB, listed=False)[1] == ""
+    assert "only just reach tau with the page that is kept" in told(HUB, listed=False, similarity=0.5)[1]
 
 
 def test_pairs_that_just_reach_tau_are_warned_about():

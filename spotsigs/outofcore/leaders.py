@@ -1,0 +1,141 @@
+"""Leaders of a store without its pairs, in rounds of documents that fit a budget.
+
+Each round reads the next documents in order of priority that no earlier leader covers, finds the leaders among them,
+and compares all rows that are no leaders with these. The rows of the store are read in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.arrays.csr import row_starts, take_rows
+from spotsigs.arrays.row_blocks import gathered, scattered
+from spotsigs.clustering.leaders import Undecided, batched, find_nearest, prefixed
+from spotsigs.matching.leader_kernels import Batch, Prefixed, find_leaders
+from spotsigs.outofcore.prefix_partition_kernels import KEY_BITS
+from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_ROW, cut_rows
+from spotsigs.records import Clusters, IntArray, Pairs
+from spotsigs.storage.store import Reader, open_vectors
+
+BYTES_A_LEADER_ENTRY = 64
+"""Bytes that a round uses for each entry of its rows: entries, tokens, postings and temporaries."""
+
+BYTES_A_RESULT = 100
+"""Most bytes that leaders, clusters, decisions and tables use for each document."""
+
+
+def leaders_on_disk(
+    store: str | Path,
+    tau: float,
+    *,
+    memory: int,
+    priority: IntArray | None = None,
+    removed: NDArray[np.bool_] | None = None,
+    new_from: int = 0,
+    both: bool = False,
+    threads: int | None = None,
+) -> tuple[Clusters, Pairs]:
+    """Group the documents of a store as `spotsigs.clustering.leaders.leaders_of` does.
+
+    Parameters
+    ----------
+    store : str or Path
+        Path of the vectors.
+    memory : int
+        Bytes for the documents and a round of their rows; a single row can exceed it.
+    tau, priority, removed, new_from, both, threads
+        As in `leaders_of`.
+    """
+    stored = open_vectors(store)
+    n, reader = len(stored), stored.store
+    found = Undecided.build(stored.copies, priority, removed, new_from)
+    found.join_sets(True)
+    row_of = gathered(scattered(np.arange(n, dtype=np.int32), stored.rows), found.rows)
+    rows = _Rows(reader, tau, max(memory - n * BYTES_A_RESULT, memory // 8), threads)
+    start, by_row = 0, np.argsort(row_of, kind="stable").astype(np.int32)
+    while len(numbers := _next(found, start, row_of, stored.vectors.indptr, rows.memory // 2)):
+        start = int(numbers[-1]) + 1
+        known, at = np.unique(row_of[numbers], return_inverse=True)
+        prefixes = rows.some(known)
+        batch = batched(found.units(numbers, at), prefixes, stored.vectors.n_signatures)
+        del prefixes
+        covered = np.zeros(len(numbers), np.bool_)
+        find_leaders(batch, tau, covered)
+        found.covered[numbers] = covered
+        _cover(found, batch, rows, by_row, row_of, start, both)
+    found.join_sets(False)
+    clusters = found.clusters()
+    lengths = stored.vectors.lengths.astype(np.min_scalar_type(stored.vectors.lengths.max(initial=0)))
+    lengths = gathered(scattered(lengths, stored.rows), stored.copies.representatives)
+    return clusters, found.pairs(clusters, lengths, both)
+
+
+def _next(
+    found: Undecided, start: int, row_of: NDArray[np.int32], indptr: NDArray[np.int64], memory: int
+) -> NDArray[np.int64]:
+    """Return the next units without a leader whose rows fit into memory, at least one."""
+    numbers = start + np.flatnonzero(~found.covered[start : start + max(memory // BYTES_A_ROW, 1)])
+    if not len(numbers):
+        numbers = start + np.flatnonzero(~found.covered[start:])[:1]
+    sizes = indptr[row_of[numbers] + 1] - indptr[row_of[numbers]]
+    used = np.cumsum(sizes * BYTES_A_LEADER_ENTRY + BYTES_A_ROW)
+    return numbers[: max(int(np.searchsorted(used, memory, side="right")), 1)]
+
+
+def _cover(
+    found: Undecided,
+    batch: Batch,
+    rows: _Rows,
+    by_row: NDArray[np.int32],
+    row_of: NDArray[np.int32],
+    start: int,
+    both: bool,
+) -> None:
+    """Compare the leaders of a round with all units that are no leaders: those that are covered, and later ones."""
+    for begin, end in rows.spans():
+        first, last = np.searchsorted(row_of, [begin, end], sorter=by_row)
+        numbers = by_row[first:last]
+        numbers = numbers[found.covered[numbers] | (numbers >= start)]
+        if len(numbers):
+            known, at = np.unique(row_of[numbers], return_inverse=True)
+            units = found.units(numbers, at)
+            find_nearest(found, rows.some(known), units, batch, rows.tau, both=both, threads=rows.threads)
+
+
+class _Rows:
+    """Rows of a store, of which as many are read at a time as fit into an eighth of the memory."""
+
+    def __init__(self, reader: Reader, tau: float, memory: int, threads: int | None) -> None:
+        self.reader, self.tau, self.memory, self.threads = reader, tau, memory, threads
+        self.indptr = reader.array("indptr", np.int64)
+        self.first = int(np.searchsorted(reader.array("lengths", np.int64), 1))  # empty rows are in no pair
+        self.edges = cut_rows(self.indptr, self.first, memory // 8, BYTES_A_LEADER_ENTRY, BYTES_A_ROW)
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """Iterate over the ranges of rows that are read at once."""
+        return pairwise(self.edges.tolist())
+
+    def some(self, wanted: NDArray[np.int32]) -> Prefixed:
+        """Read some rows, in ascending order, and find their prefixes."""
+        kinds = {"ids": np.int32, "counts": np.int32, "marks": np.uint16}
+        found = [[np.empty(0, kind)] for kind in kinds.values()]
+        for begin, end in self.spans():
+            first, last = np.searchsorted(wanted, [begin, end])
+            if first == last:
+                continue
+            begin, end = int(wanted[first]), int(wanted[last - 1]) + 1
+            indptr = self.reader.part("indptr", np.int64, begin, end + 1)
+            span = int(indptr[0]), int(indptr[-1])
+            _, entries = take_rows(indptr - span[0], wanted[first:last] - begin)
+            for part, (name, kind) in zip(found, kinds.items(), strict=True):
+                part.append(self.reader.part(name, kind, *span)[entries])
+        ids, counts, marks = (np.concatenate(part) for part in found)
+        sizes = self.indptr[wanted + 1] - self.indptr[wanted]
+        lengths = self.reader.array("lengths", np.int64)[wanted]
+        classes = (marks >> KEY_BITS).astype(np.uint8)
+        return prefixed(row_starts(sizes), ids, counts, lengths, classes, self.tau, self.threads)
