@@ -294,7 +294,7 @@ class Segments:
         return np.concatenate([np.empty(0, np.int64), *found])
 
     def in_shingles(self) -> int:
-        """Return the number of documents that are compared by shingles because their language is unknown."""
+        """Return the number of documents that are compared by shingles in place of spots."""
         return sum(
             count_in_shingles(store.indptr("hashes", np.uint64), store.array("hashes", np.uint64))
             for store in self.stores()

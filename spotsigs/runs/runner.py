@@ -333,10 +333,7 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings, fold
         missed = "" if outcome.quality is None else "; their pairs count as missed"
         lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
     if shingled := metrics["documents_in_shingles"]:
-        spots: Any = getattr(settings.signature, "signature", settings.signature)
-        lines.append(
-            f"{counted(shingled, 'document')} with hardly any known stopwords: compared by shingles of {spots.c} tokens"
-        )
+        lines.append(f"{counted(shingled, 'document')} with few or no spot signatures: compared by shingles")
     if copies := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(
             f"{counted(copies, 'copy', 'copies')}: {metrics['copies_content']:,} of identical content, "

@@ -25,6 +25,9 @@ TEXT, LINKED, LINK = range(3)
 Links of weight w, which depends on the page, have the kind ``LINK + w - 1``.
 """
 
+SHINGLE = -1
+"""Kind of a shingle of the whole text, which is no part of the main content."""
+
 LINK_TOKENS = 4
 """A link weighs as much as the signatures of so many tokens of the page's running text, rounded down, at least 1."""
 
@@ -50,10 +53,10 @@ def heaviest(gains: Int64s) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def own_gains(kinds: Int32s) -> Int64s:
-    """Return the gain of each entry of an outline: 1 in running text, 0 in a link, minus its weight for a link."""
+    """Return the gain of each entry: 1 in running text, 0 in a link and for a shingle, minus its weight for a link."""
     gains = np.zeros(len(kinds), np.int64)
     for i in range(len(kinds)):
-        gains[i] = LINKED - kinds[i]
+        gains[i] = LINKED - kinds[i] if kinds[i] >= TEXT else 0
     return gains
 
 

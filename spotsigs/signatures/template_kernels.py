@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.types import Flags, Int32s, Int64s, UInt64s
-from spotsigs.signatures.main_content import LINK, TEXT, heaviest, own_gains
+from spotsigs.signatures.main_content import LINK, SHINGLE, TEXT, heaviest, own_gains
 
 OTHER_CONTENT = 0.5
 """Siblings' main contents are less alike than this fraction of the similarity of their links."""
@@ -25,6 +25,9 @@ WALKED = 1024
 
 EACH_LINK = 16
 """Entries of each link's postings list that are read at least."""
+
+FEWEST = 12
+"""A page with fewer signatures of its main content without the template is compared by the shingles of its text."""
 
 FLOOR = 4
 """A page is compared by at least one signature for this many of its main content."""
@@ -232,19 +235,28 @@ def _template(pages: PageFeatures, page: int, siblings: Int64s) -> Flags:
 
 @njit(cache=True, nogil=True)
 def _remaining(pages: PageFeatures, page: int, is_template: Flags, counts: Int32s) -> int:
-    """Count each distinct signature of the page's main content, where the template has gain -1; return their sum."""
+    """Count each distinct signature of the page's main content, where the template has gain -1; return their sum.
+
+    If they are fewer than `FEWEST`, the page's shingles without those of the template are counted instead, if any.
+    """
     begin, end = pages.indptr[page], pages.indptr[page + 1]
-    gains = own_gains(pages.kinds[begin:end])
-    for i in range(end - begin):
-        if pages.kinds[begin + i] < LINK and is_template[pages.ranks[begin + i]]:
+    kinds, ranks = pages.kinds[begin:end], pages.ranks[begin:end]
+    gains = own_gains(kinds)
+    for i in range(len(kinds)):
+        if TEXT <= kinds[i] < LINK and is_template[ranks[i]]:
             gains[i] = -1
     start, stop = heaviest(gains)
-    n = 0
-    for i in range(start, stop):
-        if pages.kinds[begin + i] < LINK and not is_template[pages.ranks[begin + i]]:
-            counts[pages.ranks[begin + i]] += 1
-            n += 1
-    return n
+    n = shingles = 0
+    for i in range(len(kinds)):
+        is_own = kinds[i] < LINK and not is_template[ranks[i]]
+        n += is_own and kinds[i] >= TEXT and start <= i < stop
+        shingles += is_own and kinds[i] == SHINGLE
+    by_shingles = n < FEWEST and shingles > 0
+    for i in range(len(kinds)):
+        counted = kinds[i] == SHINGLE if by_shingles else TEXT <= kinds[i] < LINK and start <= i < stop
+        if counted and not is_template[ranks[i]]:
+            counts[ranks[i]] += 1
+    return shingles if by_shingles else n
 
 
 @njit(cache=True, nogil=True)

@@ -19,11 +19,18 @@ from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.parallel import all_cores, concatenated, over_blocks
 from spotsigs.contracts import CollectionScheme
 from spotsigs.records import Signatures, Tokens
-from spotsigs.signatures.main_content import MainContent, outline_of
+from spotsigs.signatures.languages import IN_SHINGLES
+from spotsigs.signatures.main_content import SHINGLE, MainContent, outline_of
 from spotsigs.signatures.template_kernels import PageFeatures, PageLinks, page_features, remove_templates
 from spotsigs.storage.store import concatenated_on_disk
+from spotsigs.text.hashing import hash_shingles
 
 _BLOCK_PAGES = 2048
+
+SHINGLE_TOKENS, ONE_IN = 8, 4
+"""Tokens of a shingle of the whole text, of which one in so many is kept, by hash.
+
+Eight tokens are about the span of a spot signature of the defaults, so that one threshold serves both."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +44,16 @@ class TemplateRemoval(MainContent, CollectionScheme):
     2. A signature belongs to the **template** of P if more than half of the siblings have it.
     3. The signatures of P are those of its **main content** (`MainContent`) once the template's signatures count -1,
        without the latter.
-    4. The fewer remain, the less a page can match by: a page that keeps less than a quarter as many signatures as its
+    4. If these are fewer than 12, the page is compared by shingles of eight tokens of all of its text, one in four by
+       hash, without those of the template: tables, names and code contain few spot signatures.
+    5. The fewer remain, the less a page can match by: a page that keeps less than a quarter as many signatures as its
        main content had gets a signature of its own whose count makes up for the difference. So a page that reaches tau
        with another shares at least tau / 4 as many signatures with it as its whole main content has.
 
     Sites are distinguished by the hosts of the documents' ids if these are URLs: a page's signatures depend on no page
     of another host. The result depends neither on the order of the documents nor on threads. Exact duplicates count
-    once. Called with a single page, the scheme keeps its main content.
+    once. Called with a single page, the scheme keeps its main content. Rule 4 applies to signatures whose hashes differ
+    from those of shingles (`SignatureScheme.tells_languages`), as with ``language=auto``.
 
     Attributes
     ----------
@@ -55,7 +65,12 @@ class TemplateRemoval(MainContent, CollectionScheme):
 
     def outline(self, tokens: Tokens, site: str = "") -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return the hashes and kinds of a page's signatures and links, in text order."""
-        return outline_of(self.signature, tokens, site)
+        hashes, kinds = outline_of(self.signature, tokens, site)
+        if not self.tells_languages:
+            return hashes, kinds
+        shingles = hash_shingles(tokens, SHINGLE_TOKENS)
+        shingles = shingles[(shingles >> np.uint64(32)) % np.uint64(ONE_IN) == 0] | IN_SHINGLES
+        return np.concatenate([hashes, shingles]), np.concatenate([kinds, np.full(len(shingles), SHINGLE, np.int32)])
 
     def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
         """Turn the outlines of a whole collection, rows of `outline`, into the signatures that remain.

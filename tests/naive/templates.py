@@ -8,7 +8,7 @@ from typing import NamedTuple
 from naive import extract
 
 LINK_MARK, LINK_END_MARK, BLOCK_MARK = "\x1e", "\x1f", "\f"
-TEXT, LINKED, LINK = range(3)
+SHINGLE, TEXT, LINKED, LINK = range(-1, 3)
 
 
 def links(text: str) -> list[int]:
@@ -66,7 +66,7 @@ class Page(NamedTuple):
     key: int
 
 
-OTHER_CONTENT, SAME_TEMPLATE, COMPARED, WALKED, EACH_LINK, FLOOR = 0.5, 0.75, 32, 1024, 16, 4
+OTHER_CONTENT, SAME_TEMPLATE, COMPARED, WALKED, EACH_LINK, FLOOR, FEWEST = 0.5, 0.75, 32, 1024, 16, 4, 12
 
 
 def without_templates(outlines: Sequence[Sequence[Entry]], keys: Sequence[int]) -> list[dict[int, int]]:
@@ -79,9 +79,14 @@ def without_templates(outlines: Sequence[Sequence[Entry]], keys: Sequence[int]) 
     return [remaining(page, template(page, siblings(page, circle))) for page in pages]
 
 
+def gain(kind: int) -> int:
+    """What an entry adds to a segment."""
+    return 0 if kind == SHINGLE else LINKED - kind
+
+
 def main(outline: Sequence[Entry]) -> set[int]:
     """The signatures in running text inside the heaviest segment."""
-    start, stop = heaviest([LINKED - kind for _, kind in outline])
+    start, stop = heaviest([gain(kind) for _, kind in outline])
     return {h for h, kind in outline[start:stop] if kind == TEXT}
 
 
@@ -116,11 +121,13 @@ def template(page: Page, others: Sequence[Page]) -> set[int]:
 
 
 def remaining(page: Page, dropped: set[int]) -> dict[int, int]:
-    """The main content without the template, counted."""
-    gains = [-1 if kind < LINK and h in dropped else LINKED - kind for h, kind in page.outline]
+    """The main content without the template, counted; the shingles without it if there is little main content."""
+    gains = [-1 if TEXT <= kind < LINK and h in dropped else gain(kind) for h, kind in page.outline]
     start, stop = heaviest(gains)
-    left = [h for h, kind in page.outline[start:stop] if kind < LINK and h not in dropped]
-    start, stop = heaviest([LINKED - kind for _, kind in page.outline])
+    left = [h for h, kind in page.outline[start:stop] if TEXT <= kind < LINK and h not in dropped]
+    shingles = [h for h, kind in page.outline if kind == SHINGLE and h not in dropped]
+    left = shingles if len(left) < FEWEST and shingles else left
+    start, stop = heaviest([gain(kind) for _, kind in page.outline])
     missing = -(-sum(kind == TEXT for _, kind in page.outline[start:stop]) // FLOOR) - len(left)
     counts = {h: left.count(h) for h in sorted(set(left))}
     if left and missing > 0:

@@ -172,6 +172,6 @@ def test_the_command_says_what_was_compared_by_shingles(tmp_path, capsys):
     main(["dedup", str(tmp_path / "pages.jsonl.gz"), "--out", str(tmp_path / "kept"), "--workers", "1"])
     told = capsys.readouterr().out
     assert "5 pages, 2 removed" in told
-    assert "2 documents with hardly any known stopwords: compared by shingles of 3 tokens" in told
+    assert "2 documents with few or no spot signatures: compared by shingles" in told
     metrics = json.loads((tmp_path / "kept-results" / "metrics.json").read_text())
     assert metrics["documents_in_shingles"] == 2

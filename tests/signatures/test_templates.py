@@ -17,6 +17,7 @@ from naive import templates as naive
 from stores import match_on_disk, named, segments_of
 from strategies import examples
 
+import spotsigs
 from data.collections.gold import Gold
 from spotsigs.contracts import Collection
 from spotsigs.engines import Processes, Serial
@@ -30,7 +31,7 @@ from spotsigs.signatures import template_kernels as kernels
 from spotsigs.signatures import template_removal as module
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.signatures.main_content import LINK, TEXT, MainContent
+from spotsigs.signatures.main_content import LINK, SHINGLE, TEXT, MainContent
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_removal import TemplateRemoval
 from spotsigs.text.tokens import tokenize_marked
@@ -81,7 +82,8 @@ def collections(draw: st.DrawFn) -> list[list[naive.Entry]]:
         for change in draw(st.lists(st.tuples(st.integers(0, 30), entry), max_size=3)):
             if page:
                 page[change[0] % len(page)] = change[1]
-        pages.append(page)
+        shingles = draw(st.lists(st.tuples(st.integers(200, 206), st.just(SHINGLE)), max_size=6))
+        pages.append([*page, *shingles])
     return pages
 
 
@@ -111,6 +113,7 @@ LIMITS = {
     "COMPARED": [1, 3, 32],
     "WALKED": [1, 12, 1024],
     "EACH_LINK": [1, 2, 16],
+    "FEWEST": [1, 3, 15],
 }
 
 
@@ -386,3 +389,15 @@ def test_too_little_memory_for_the_links(tmp_path):
     segments = segments_of([outlines([[(1, LINK)] * 50] * 20)], tmp_path / "outlines")
     with pytest.raises(InputError, match=r"are needed for 1,000 links on 20 pages"):
         refine_segments(tmp_path / "refined", segments, SCHEME, memory=40_000)
+
+
+def test_pages_of_names_are_compared_by_all_of_their_text():
+    def page(names: list[str]) -> str:
+        listed = "".join(f"<tr><td>{name}</td><td>{name.swapcase()} value</td></tr>" for name in names)
+        return f"<p>This is the page of a class that has some members and was generated.</p><table>{listed}</table>"
+
+    names = [f"{first}{second}" for first in ("read", "write", "open") for second in "abcdefghijklmnopqrst"]
+    pages = [page(names[at : at + 20]) for at in (0, 20, 40)]
+    changed = pages[0].replace("reada", "reader")
+    assert spotsigs.dedup([*pages, changed], tau=0.25) == pages
+    assert spotsigs.dedup(pages, tau=0.25, signature=SpotSignatures(language="en")) == pages[:1]
