@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from errno import EACCES, EDQUOT, EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from hydra import compose
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
@@ -25,14 +26,13 @@ from experiments.run_folders import variant
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import Keep
 from spotsigs.defaults import IDF_MAX, IDF_MIN
+from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, printable, reason, require
-from spotsigs.evaluation.threshold import FLOOR
 from spotsigs.exact_duplicates import Sameness
-from spotsigs.runs.settings import AUTO, Settings
+from spotsigs.method import Method
 from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
 from spotsigs.signatures.idf import Idf, IdfFilter
 from spotsigs.storage.atomic import place_of
-from spotsigs.storage.locations import as_path, is_remote
 
 NOT_OF_RESULTS = ("experiment", "workers", "threads", "engine")
 """Keys that change no result of an experiment."""
@@ -41,12 +41,63 @@ ROOT_KEYS = ("tau", "threads", "workers", "seed")
 
 GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
 
+AUTO = "auto"
+"""Value of an end of the IDF band that is that of the collection."""
+
+OF_COMMAND = {
+    "copy": "`spotsigs dedup INPUT --out FOLDER` writes a copy", "page": "`spotsigs inspect INPUT` shows the clusters",
+    "memory": "`spotsigs dedup INPUT --out FOLDER --memory SIZE` has a budget",
+    "store": "`spotsigs dedup INPUT --out FOLDER --store FOLDER` keeps a store",
+    "add": "`spotsigs dedup INPUT --out FOLDER --store FOLDER --add` adds to a store",
+    "query": "`spotsigs query PAGE --store FOLDER` queries a store", "copies": "duplicates= takes its place",
+    "strict": "`spotsigs dedup INPUT --out FOLDER --strict` stops at the first unreadable record",
+}  # fmt: skip
+"""Commands in place of keys that an earlier version had."""
+
+BAND = ("idf_min", "idf_max")
+OF_METHOD = (
+    *("text", "signature", "matcher", "tau", "sets", *BAND, "idf", "min_spots"),
+    *("boilerplate", "duplicates", "clusters", "keep"),
+)
+"""Groups and keys of a method."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The checked configuration of a run or an experiment.
+
+    Attributes
+    ----------
+    collection : Collection or VectorCollection
+        Documents, or vectors.
+    method : Method
+        Method of a single run; an experiment has its own methods.
+    engine : Engine
+        Runs the extraction.
+    experiment : Experiment or None
+        Called with these settings instead of a single run.
+    names : dict of str to str
+        The user's choice in each group, for example ``{"matcher": "spotsigs"}``.
+    workers, threads, seed, timing
+        Root keys.
+    """
+
+    collection: Any
+    method: Method
+    engine: Engine
+    names: dict[str, str]
+    workers: int
+    threads: int | None
+    seed: int
+    timing: bool
+    experiment: Any = None
+
 
 @dataclass
 class Root:
     """Types of the root keys; `conf/config.yaml` has their values."""
 
-    tau: Any = MISSING  # a number or AUTO
+    tau: Any = MISSING  # a number
     sets: bool = MISSING
     idf_min: Any = MISSING  # a number or AUTO
     idf_max: Any = MISSING
@@ -54,18 +105,11 @@ class Root:
     min_spots: int = MISSING
     boilerplate: Boilerplate = MISSING
     clusters: ClusterMethod = MISSING
-    copies: Sameness = MISSING
+    duplicates: Sameness = MISSING
     keep: Keep = MISSING
-    copy: str | None = MISSING
-    page: bool = MISSING
-    memory: str | None = MISSING
-    store: str | None = MISSING
-    add: bool = MISSING
-    query: str | None = MISSING
     workers: int = MISSING
     threads: int | None = MISSING
     seed: int = MISSING
-    strict: bool = MISSING
     timing: bool = MISSING
     debug: bool = MISSING
     data: Any = None
@@ -96,10 +140,13 @@ class Experiment(ABC):
         Groups and root keys that it reads besides `EVERY_EXPERIMENT`; others are refused on the command line.
     results : Path
         Folder of all results; an experiment writes to the folder of its name below it.
+    fixed : dict of str to object
+        Groups and keys that all its methods share, which none of them can set.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
     results: Path = Path("results")
+    fixed: dict[str, Any] = field(default_factory=dict)
 
     @abstractmethod
     def __call__(self, settings: Settings) -> str:
@@ -109,6 +156,7 @@ class Experiment(ABC):
 def _run_name(tau: object) -> str:
     """Return the path of a run below the folder of runs: its main choices, then the other overrides."""
     hydra, named = HydraConfig.get(), ("data", "signature", "matcher")
+    tau = _decimal(tau) if _is_number(tau) else tau
     rest = variant(hydra.overrides.task, (*named, "tau"))
     return "/".join(
         [*(str(hydra.runtime.choices[group]) for group in named), f"tau={tau}" + (f"+{rest}" if rest else "")]
@@ -152,47 +200,38 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     InputError.
     """
     _require_known(config)
-    auto = config.tau == AUTO
-    if auto:
-        config = config.copy()
-        config.tau = FLOOR
-    require(_is_number(config.tau), f"tau must be a number in (0, 1], or {AUTO}, got {config.tau!r}")
-    as_tau(config.tau)
+    require(_is_number(config.tau), f"tau must be a number in (0, 1], got {config.tau!r}")
     for key in ("workers", "threads"):
         require(config[key] is None or config[key] >= 1, f"{key} must be at least 1, got {config[key]}")
+    config.tau = as_tau(_decimal(config.tau))
     built = {group: None if config[group] is None else build(config[group], group) for group in GROUPS}
     typed = names is None  # on the command line, not by another experiment
     names = names or {group: str(HydraConfig.get().runtime.choices[group]) for group in GROUPS}
-    if auto:
-        _require_similarities(built["matcher"], built["experiment"])
-    for key in ("copy", "store"):
-        _require_outside(key, config[key], getattr(built["data"], "path", None))
-    memory = _memory(config, names)
-    require(memory is None or not auto, f"tau={AUTO} compares all similarities in memory; leave out memory= and store=")
-    if built["experiment"] is not None:
-        alone = "belongs to a single run; leave out experiment="
-        require(not config.strict, f"strict=true {alone}")
-        require(config["copy"] is None, f"copy= {alone}")
-        require(memory is None, "memory= and store= belong to a single run; leave out experiment=")
-        if typed:
-            once = f"run each alone, as in `python run.py experiment={names['experiment']}`, without -m"
-            require(HydraConfig.get().mode is not RunMode.MULTIRUN, f"an experiment sweeps by itself: {once}")
-            _require_read(built["experiment"], names["experiment"], overrides())
-    band = getattr(built["data"], "idf_band", (IDF_MIN, IDF_MAX))
-    same = (
-        *("tau", "sets", "copies", "clusters", "keep", "copy", "page", "store", "add", "query", "boilerplate"),
-        *("workers", "threads", "seed", "strict", "timing"),
+    if built["experiment"] is not None and typed:
+        once = f"run each alone, as in `python run.py experiment={names['experiment']}`, without -m"
+        require(HydraConfig.get().mode is not RunMode.MULTIRUN, f"an experiment sweeps by itself: {once}")
+        _require_read(built["experiment"], names["experiment"], overrides())
+    method = Method(
+        text=built["text"],
+        signature=with_boilerplate(built["signature"], config.boilerplate),
+        idf_filter=_filter(config, getattr(built["data"], "idf_band", (IDF_MIN, IDF_MAX))),
+        matcher=built["matcher"],
+        names={group: names[group] for group in ("text", "signature", "matcher")},
+        **{key: config[key] for key in ("sets", "duplicates", "clusters", "keep")},
     )
     return Settings(
-        collection=built.pop("data"),
-        auto=auto,
-        signature=with_boilerplate(built.pop("signature"), config.boilerplate),
-        **built,
-        idf_filter=_filter(config, band),
-        **{key: config[key] for key in same},
-        memory=memory,
+        collection=built["data"],
+        method=method,
         names=names,
+        **{group: built[group] for group in ("engine", "experiment")},
+        **{key: config[key] for key in ("workers", "threads", "seed", "timing")},
     )
+
+
+def _decimal(number: Any) -> float:
+    """Return the decimal that a number is meant to be: sums of steps, as in ``range(0.1,0.9,0.1)``, are rounded."""
+    short = float(f"{number:.12g}")
+    return short if abs(short - number) <= 8 * np.spacing(abs(number)) else float(number)
 
 
 def _is_number(value: object) -> bool:
@@ -209,25 +248,8 @@ def _filter(config: DictConfig, band: tuple[float, float]) -> IdfFilter:
     return IdfFilter(**ends, idf=config.idf, min_spots=config.min_spots)
 
 
-def _require_outside(key: str, named: str | None, path: object) -> None:
-    """Refuse to write among the files of the collection, which would become a part of it."""
-    if named is None or not isinstance(path, str) or path in ("", "-"):
-        return
-    fixed, deep, _ = path.partition("**")
-    root, written = as_path(fixed), as_path(named)
-    if is_remote(root) or is_remote(written):
-        inside = f"{named.rstrip('/')}/".startswith(f"{fixed.rstrip('/')}/")
-    else:
-        inside = (bool(deep) or root.is_dir()) and written.resolve().is_relative_to(root.resolve())
-    require(
-        not inside,
-        f"{key}={named} is inside data.path={path}, and its files would become a part of the collection; "
-        "choose a folder outside",
-    )
-
-
 def _require_known(config: DictConfig) -> None:
-    """Refuse unknown keys, groups without a choice, and switches in place of folders."""
+    """Refuse unknown keys and groups without a choice."""
     known = [field.name for field in fields(Root)]
     for key in config:
         require(
@@ -236,8 +258,6 @@ def _require_known(config: DictConfig) -> None:
         )
     for group in GROUPS[:-1]:
         require(config[group] is not None, f"{group} is missing; `python run.py --help` lists its choices")
-    for key in ("copy", "store"):
-        require(str(config[key]).lower() not in ("true", "false", ""), f"{key} must name a folder, got {config[key]!r}")
 
 
 def _require_read(experiment: Any, name: str, words: Sequence[str]) -> None:
@@ -256,39 +276,58 @@ def _key(word: str) -> str:
     return word.lstrip("+~").partition("=")[0].partition("@")[0]
 
 
-def _require_similarities(matcher: Any, experiment: Any) -> None:
-    """Refuse ``tau=auto`` for experiments and for matchers without Jaccard similarities."""
-    require(experiment is None, f"tau={AUTO} is for single runs; experiments choose their thresholds")
-    require(
-        matcher.measure == "jaccard" and matcher.threshold is not None,
-        f"tau={AUTO} needs a matcher with a threshold on Jaccard similarity, which {matcher.label} is not",
-    )
-
-
-def _memory(config: DictConfig, names: dict[str, str]) -> int | None:
-    """Return the budget of a run on disk, half the machine's memory where a store but no budget is named."""
-    for wanted, key in (
-        (config.add, "add=true"),
-        (config.query is not None, "query="),
-        (names["data"] == "stored", "data=stored"),
-    ):
-        require(not wanted or config.store is not None, f"{key} needs a store: name it with store=folder")
-    require(not (config.add and config.query is not None), "add=true and query= are two different things; do one first")
-    require(
-        not (config.add and names["data"] == "stored"), "data=stored is in the store already; add=true needs new data"
-    )
-    if config.memory is None and config.store is None:
-        return None
-    from spotsigs.outofcore.pipeline import default_memory
-    from spotsigs.outofcore.vectorize import parse_memory
-
-    return default_memory() if config.memory is None else parse_memory(config.memory)
-
-
 def composed(*overrides: str) -> Settings:
     """Compose and check another configuration within a running job, from overrides as on the command line."""
     config = compose("config", list(overrides), return_hydra_config=True)
     return settings(config, {group: str(config.hydra.runtime.choices[group]) for group in GROUPS})
+
+
+def method_of(choices: Mapping[str, Any], settings: Settings, *, label: str = "", **fixed: Any) -> Method:
+    """Compose a method of an experiment from its groups and keys, as in ``{signature: shingles, signature.k: 5}``.
+
+    Parameters
+    ----------
+    choices : mapping of str to object
+        Groups, keys and parameters of the choices; what is omitted has its default, the text that of the experiment,
+        and the IDF band `spotsigs.defaults`, whatever the collection.
+    settings : Settings
+        Settings of the experiment.
+    label : str
+        Name of the method in messages.
+    **fixed : object
+        Groups and keys that the experiment fixes, which the choices cannot have.
+
+    Raises
+    ------
+    InputError
+        If a key is unknown, or fixed with another value.
+    """
+    where = f"experiment.methods.{label}" if label else "the method"
+    require(isinstance(choices, Mapping), f"{where} must be a mapping, as in {{matcher: lsh, tau: 0.4}}")
+    for key, value in choices.items():
+        known = key.partition(".")[0] in OF_METHOD
+        require(known, f"{where} has no key {key!r}; a method has {', '.join(OF_METHOD)}")
+        require(
+            fixed.get(key, value) == value,
+            f"{where} sets {key}: {value}, and the experiment fixes {key}: {fixed.get(key)}; leave it out",
+        )
+    chosen = dict(zip(BAND, (IDF_MIN, IDF_MAX), strict=True)) | fixed | dict(choices)
+    composed_of = composed(*(override(key, value) for key, value in chosen.items()), f"seed={settings.seed}")
+    return composed_of.method if "text" in chosen else replace(composed_of.method, text=settings.method.text)
+
+
+def methods_of(methods: Mapping[str, Mapping[str, Any]], settings: Settings, **fixed: Any) -> dict[str, Method]:
+    """Compose the methods of an experiment by label, see `method_of`."""
+    return {label: method_of(choices, settings, label=label, **fixed) for label, choices in methods.items()}
+
+
+def override(key: str, value: Any) -> str:
+    """Return a key and its value as an override of the command line."""
+    if isinstance(value, str):
+        return f"{key}={quoted(value)}" if "." in key else f"{key}={value}"
+    if isinstance(value, (list, tuple)):
+        return f"{key}=[{','.join(quoted(str(one)) for one in value)}]"
+    return f"{key}={'null' if value is None else str(value).lower()}"
 
 
 def quoted(value: str) -> str:
@@ -308,7 +347,7 @@ def moved() -> bool:
 
 def files(config: DictConfig, chosen: Settings) -> dict[str, str]:
     """Return the files that record the configuration of the running job, by name."""
-    hydra, band = HydraConfig.get(), chosen.idf_filter
+    hydra, band = HydraConfig.get(), chosen.method.idf_filter
     resolved = OmegaConf.merge(config, {"idf_min": band.idf_min, "idf_max": band.idf_max})
     return {
         "config.yaml": OmegaConf.to_yaml(resolved),
@@ -405,6 +444,8 @@ def _explain_override(error: HydraException) -> str:
     key = re.search(r"Could not override '([^']+)'", text)
     if key:
         parent, _, name = key[1].rpartition(".")
+        if not parent and name in OF_COMMAND:
+            return f"{name} is no key of run.py: {OF_COMMAND[name]}"
         known = f"'{name}' here{_set_there(error, name, parent)}; `python run.py --help` lists the groups and keys"
         return f"{key[1]}: {parent or 'the configuration'} has no parameter {known}"
     composing = re.match(r"In '[^']+': ValidationError raised while composing config:\s*(.*)", text)

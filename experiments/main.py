@@ -11,10 +11,9 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from experiments.config import files, moved, overrides, sentence, settings
-from experiments.run_folders import next_command, require_same, score
+from experiments.config import Settings, files, moved, overrides, sentence, settings
+from experiments.run_folders import next_command, require_same
 from spotsigs import terminal
-from spotsigs.runs.settings import Settings
 from spotsigs.terminal import expand_home
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -40,22 +39,29 @@ def main(config: DictConfig) -> float | None:
 
 def _run(chosen: Settings, config: DictConfig) -> float | None:
     """Run one configuration, print its summary, and return its F1."""
-    from experiments.claims.published import bands_of, published_row
+    from experiments.claims.published import published_row
     from experiments.show.table1_row import printed_row
-    from spotsigs.output_files import read_json
-    from spotsigs.runs.runner import COMPLETE, run
+    from spotsigs.runs.runner import execute
+    from spotsigs.runs.stages import Run
+    from spotsigs.runs.summary import summary
 
     folder, about = Path(HydraConfig.get().runtime.output_dir), files(config, chosen)
     if not moved():
         require_same(folder, about["config.yaml"])
-    print(run(chosen, folder, about=about))
-    if chosen.query is not None:
-        return None
-    paper = published_row(chosen.names, chosen.matcher.threshold, bands_of(chosen), overrides())
-    print(f"\n{printed_row(read_json(folder / COMPLETE), chosen, paper)}")
+    run = Run(
+        collection=chosen.collection,
+        data=chosen.names["data"],
+        folder=folder,
+        engine=chosen.engine,
+        seed=chosen.seed,
+    )
+    result = execute(chosen.method, run, about=about)
+    print(summary(result, run))
+    paper = published_row(result.metrics, overrides())
+    print(f"\n{printed_row(result.metrics, chosen.method, paper)}")
     if HydraConfig.get().mode is RunMode.RUN:
-        print(next_command(folder, overrides()))
-    return score(folder)
+        print(next_command(result.metrics["f1"] is not None, overrides()))
+    return None if result.quality is None else result.quality.f1
 
 
 def enter() -> None:

@@ -12,10 +12,9 @@ from typing import Any
 import yaml
 
 from spotsigs.errors import require
-from spotsigs.output_files import read_json
 from spotsigs.runs.runner import COMPLETE
 
-UNCHANGED_BY = ("page", "copy", "debug", "overwrite")
+UNCHANGED_BY = ("debug",)
 """Keys that change nothing of the results of a run."""
 
 COMPARED = ("matcher", "signature", "tau")
@@ -89,21 +88,14 @@ def require_same(folder: Path, config: str) -> None:
     )
 
 
-def next_command(folder: Path, words: Sequence[str]) -> str:
-    """Return a command to try after a finished run of some overrides."""
+def next_command(evaluated: bool, words: Sequence[str]) -> str:
+    """Return a command to try after a finished run of some overrides, of a collection with or without truth."""
     typed = [shlex.quote(word) for word in words if word.partition("=")[0] not in UNCHANGED_BY]
-    if score(folder) is None:
-        return f"next, to inspect the clusters: {' '.join(['python run.py', *typed, 'page=true'])}"
+    if not evaluated:
+        return "next, to inspect the clusters: spotsigs inspect, with the files of the collection"
     others = [word for word in typed if word.partition("=")[0] not in COMPARED]
     swept = "-m matcher=spotsigs,lsh,imatch signature=spotsigs,shingles3 tau=0.3,0.44,0.6"
     return f"next, to compare methods and thresholds: {' '.join(['python run.py', swept, *others])}"
-
-
-def score(folder: Path) -> float | None:
-    """Return the F1 of a finished run, which a sweeper may optimise; None without truth."""
-    path = folder / COMPLETE
-    value = read_json(path)["f1"] if path.exists() else None
-    return None if value is None else float(value)
 
 
 def is_finished(folder: Path, about: Mapping[str, str]) -> bool:
@@ -115,5 +107,4 @@ def is_finished(folder: Path, about: Mapping[str, str]) -> bool:
     if not ((folder / COMPLETE).is_file() and path.is_file() and path.read_text(encoding="utf-8") == about[IDENTITY]):
         return False
     before, now = parameters(folder), flat(about["config.yaml"])
-    same = all(before.get(key) == now.get(key) for key in {*before, *now} - {"workers", "threads", "debug"})
-    return same and now.get("copy") is None and now.get("query") is None
+    return all(before.get(key) == now.get(key) for key in {*before, *now} - {"workers", "threads", "debug"})

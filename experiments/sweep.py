@@ -17,8 +17,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import OmegaConf, open_dict, read_write
 
 from experiments.config import files, sentence, settings
-from experiments.run_folders import COMPLETE, IDENTITY, is_finished, score, variant
-from spotsigs.output_files import read_json
+from experiments.run_folders import COMPLETE, IDENTITY, is_finished, variant
 
 if TYPE_CHECKING:
     from experiments.work.sweep_cells import Ended, SweepCell
@@ -39,7 +38,7 @@ def launch(
     """
     from tqdm import tqdm
 
-    from experiments.work.sweep_cells import Ended, run_cells
+    from experiments.work.sweep_cells import finished_before, run_cells
 
     setup_globals()
     before = HydraConfig.instance().cfg
@@ -56,15 +55,18 @@ def launch(
     running = run_cells(missing, inputs, missing[0].settings.workers) if missing else ()
     returned = [job for _, job in jobs.values()]
     common = set.intersection(*(set(job.overrides) for job in returned)) if len(jobs) > 1 else set()
+    finished = (finished_before(number, jobs[number][0].folder) for number in done)
     with tqdm(total=len(jobs), unit="cell", disable=None) as bar:
         try:
-            for count, ended in enumerate(chain((Ended(number=number) for number in done), running), 1):
+            for count, ended in enumerate(
+                chain((finished_before(number, jobs[number][0].folder) for number in done), running), 1
+            ):
                 cell, job = jobs[ended.number]
                 _end(context, cell, job, ended)
                 bar.update()
                 own = [word for word in job.overrides if word not in common] or job.overrides
                 kept = ", finished before" if ended.number in done else ""
-                line = f"{count}/{len(jobs)} {' '.join(own)}: {_figures(cell, ended)}{kept}"
+                line = f"{count}/{len(jobs)} {' '.join(own)}: {_figures(ended)}{kept}"
                 bar.write(line, file=sys.stdout)
                 sys.stdout.flush()
         except KeyboardInterrupt:
@@ -102,18 +104,16 @@ def _end(context: Any, cell: SweepCell, job: JobReturn, ended: Ended) -> None:
     job.status = JobStatus.FAILED if ended.error else JobStatus.COMPLETED
     if ended.error is not None:
         job.return_value = ended.error
-    elif cell.settings.query is None:
-        job.return_value = score(cell.folder)
+    else:
+        job.return_value = None if ended.metrics is None else ended.metrics["f1"]
     context.callbacks.on_job_end(config=job.hydra_cfg, job_return=job)
 
 
-def _figures(cell: SweepCell, ended: Ended) -> str:
+def _figures(ended: Ended) -> str:
     """Return the main figures of a cell, or its error."""
     if ended.error is not None:
         return sentence(ended.error)
-    if cell.settings.query is not None:
-        return ended.text
-    metrics = read_json(cell.folder / COMPLETE)
+    metrics = ended.metrics
     quality = "" if metrics["f1"] is None else f"F1 {metrics['f1']:.3f}, "
     return f"{quality}{metrics['pairs']:,} pairs"
 

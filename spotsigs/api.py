@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice, starmap
+from types import NoneType
 from typing import Any, NamedTuple, TypeVar, cast
 from warnings import warn
 
@@ -14,24 +15,21 @@ from numpy.typing import NDArray
 
 from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
-from spotsigs.clustering.clusters import ClusterMethod, cluster
-from spotsigs.clustering.decisions import UNKNOWN, Keep, decide, microseconds, priority
-from spotsigs.clustering.leaders import leaders_of
+from spotsigs.clustering.clusters import ClusterMethod
+from spotsigs.clustering.decisions import UNKNOWN, Keep, microseconds
 from spotsigs.contracts import Collection, CollectionScheme, Shard, SignatureScheme
-from spotsigs.engines import Serial
+from spotsigs.engines import Engine, engine_of
 from spotsigs.errors import InputError, as_choice, counted, did_you_mean, either, require, shown
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, InputPage, InputPages, input_pages, present
-from spotsigs.in_memory import Matched, match_in_memory
+from spotsigs.in_memory import Matched
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.records import Corpus, Document, Pairs, Signatures, Skipped
-from spotsigs.runs.pipeline import suggested
-from spotsigs.runs.settings import AUTO
+from spotsigs.method import Method
+from spotsigs.records import Document, Pairs, Signatures, Skipped
 from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.text.visible import VisibleText
 
 PagesT = TypeVar("PagesT")
 
@@ -47,7 +45,7 @@ MATCHERS: dict[str, type[SpotSigsTight | Containment]] = {"jaccard": SpotSigsTig
 
 def near_duplicates(
     pages: Any,
-    tau: float | str | None = None,
+    tau: float | None = None,
     *,
     text: str = "text",
     html: str = "html",
@@ -58,9 +56,12 @@ def near_duplicates(
     idf_min: float = defaults.IDF_MIN,
     idf_max: float = defaults.IDF_MAX,
     min_spots: int = 1,
-    copies: Sameness | str = defaults.COPIES,
+    duplicates: Sameness | str = defaults.DUPLICATES,
     measure: str = defaults.MEASURE,
     threads: int | None = None,
+    workers: int = 1,
+    engine: str = "processes",
+    address: str | None = None,
 ) -> Pairs:
     """Find all near-duplicate pairs among pages: exactly those whose similarity reaches tau.
 
@@ -69,9 +70,9 @@ def near_duplicates(
     pages : iterable of str, bytes or dict, pandas or polars frame or series, pyarrow Table or array, datasets.Dataset
         HTML or plain text; bytes are decoded by the declared or detected encoding. The texts of an iterator's pages
         are not stored.
-    tau : float or "auto", optional
-        Similarity threshold in (0, 1], or ``auto`` for the one that the similarities of the pages suggest. By default
-        .25 if templates are removed and one of the first pages has a link, .44 otherwise.
+    tau : float, optional
+        Similarity threshold in (0, 1]. By default .25 if templates are removed and one of the first pages has a link,
+        .44 otherwise.
     text, html : str
         Columns with the content, if pages has columns or consists of dicts; the HTML if a row has both. Text that
         contains a tag is read as HTML.
@@ -91,7 +92,7 @@ def near_duplicates(
         have no band, see `spotsigs.signatures.idf.FEWEST`.
     min_spots : int
         A page with fewer remaining signatures has no near-duplicates but its exact duplicates.
-    copies : {"text", "content", "off"}
+    duplicates : {"text", "content", "off"}
         Exact duplicates, pairs of similarity 1 whatever their signatures: pages of the same content or visible text,
         of the same content, or none.
     measure : {"jaccard", "containment"}
@@ -99,6 +100,12 @@ def near_duplicates(
         article.
     threads : int, optional
         Threads of the join; all cores by default.
+    workers : int
+        Worker processes of the extraction, which receive the pages in batches.
+    engine : {"processes", "serial", "dask", "ray"}
+        Where the extraction runs.
+    address : str, optional
+        Address of a running cluster of dask or ray, such as ``tcp://head:8786``.
 
     Returns
     -------
@@ -118,19 +125,19 @@ def near_duplicates(
     >>> [(int(i), int(j)) for i, j in zip(pairs.i, pairs.j)]
     [(0, 2)]
     """
-    method = _Method(
+    method = Method(
+        signature=_scheme(signature, language, boilerplate),
+        idf_filter=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
+        duplicates=as_choice("duplicates", duplicates, Sameness),
         matcher=_matcher(tau, measure, threads),
-        tau=tau,
-        scheme=_scheme(signature, language, boilerplate),
-        band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
-        sameness=as_choice("copies", copies, Sameness),
     )
-    return method.find(input_pages(pages, kept=False, text=text, html=html, id=id), id).pairs()
+    runs = engine_of(engine, workers=workers, address=address)
+    return _find(method, input_pages(pages, kept=False, text=text, html=html, id=id), id, runs, tau is None).pairs()
 
 
 def dedup(
     pages: PagesT,
-    tau: float | str | None = None,
+    tau: float | None = None,
     *,
     text: str = "text",
     html: str = "html",
@@ -144,9 +151,12 @@ def dedup(
     idf_min: float = defaults.IDF_MIN,
     idf_max: float = defaults.IDF_MAX,
     min_spots: int = 1,
-    copies: Sameness | str = defaults.COPIES,
+    duplicates: Sameness | str = defaults.DUPLICATES,
     measure: str = defaults.MEASURE,
     threads: int | None = None,
+    workers: int = 1,
+    engine: str = "processes",
+    address: str | None = None,
 ) -> PagesT:
     """Return the pages without near-duplicates, in the type that they have.
 
@@ -179,76 +189,46 @@ def dedup(
     >>> dedup([{"text": page, "n": 1}, {"text": page + " It is late.", "n": 2}])[0]["n"]
     1
     """
-    policy = as_choice("keep", keep, Keep)
-    way = as_choice("clusters", clusters, ClusterMethod)
-    method = _Method(
+    method = Method(
+        signature=_scheme(signature, language, boilerplate),
+        idf_filter=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
+        duplicates=as_choice("duplicates", duplicates, Sameness),
         matcher=_matcher(tau, measure, threads),
-        tau=tau,
-        scheme=_scheme(signature, language, boilerplate),
-        band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
-        sameness=as_choice("copies", copies, Sameness),
+        clusters=as_choice("clusters", clusters, ClusterMethod),
+        keep=as_choice("keep", keep, Keep),
     )
+    runs = engine_of(engine, workers=workers, address=address)
     have = input_pages(pages, text=text, html=html, id=id, date=date)
-    # leaders need no list of all pairs, which grows with the squares of the sizes of clusters
-    listed = way is not ClusterMethod.leaders or not isinstance(method.matcher, SpotSigsTight)
-    found = method.find(have, id, listed=listed)
-    dates = found.dates(have.column(date)) if policy is Keep.newest else None
-    matched = found.matched
-    lengths = matched.signatures.occurrences()[matched.copies.representatives]
-    order = priority(policy, len(lengths), lengths, dates)
-    if listed:
-        groups, found_pairs = cluster(matched.pairs, clusters=way, priority=order), matched.pairs
-    else:
-        more: dict[str, Any] = {"priority": order, "both": policy is Keep.none, "threads": found.matcher.threads}
-        groups, found_pairs = leaders_of(matched.vectors, found.matcher.tau, matched.copies, **more)
-    decisions = decide(found_pairs, groups, policy)
+    found = _find(method, have, id, runs, tau is None, listed=False)
+    dates = found.dates(have.column(date)) if method.keep is Keep.newest else None
+    decisions, _ = found.method.decide(found.matched, dates=dates)
     kept = np.ones(found.n, np.bool_)
     kept[found.positions] = decisions.kept
     return cast(PagesT, have.take(np.flatnonzero(kept).tolist()))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Method:
-    """The options of a call, checked."""
-
-    matcher: SpotSigsTight | Containment
-    tau: float | str | None
-    scheme: SignatureScheme
-    band: IdfFilter
-    sameness: Sameness
-
-    def find(self, have: InputPages, name: str, *, listed: bool = True) -> _Found:
-        """Match the pages, or only extract their signatures; warn about those that cannot be read."""
-        matcher = self.matcher
-        if self.tau is None:
-            pages = iter(have.pages)
-            first = list(islice(pages, defaults.PROBED))
-            have = replace(have, pages=chain(first, pages))
-            removes = isinstance(self.scheme, CollectionScheme)
-            matcher = matcher.at(defaults.tau((page.content for page in first), removes))
-
-        def match(corpus: Corpus) -> Pairs | None:
-            nonlocal matcher
-            if self.tau == AUTO:
-                matcher = matcher.at(suggested(corpus.vectors, self.scheme).tau)
-            return matcher(corpus) if listed else None
-
-        matched = match_in_memory(
-            _Pages(have, name), VisibleText(), self.scheme, self.band, match, Serial(), sameness=self.sameness
-        )
-        names = have.column(name)
-        if matched.skipped:
-            skipped = {int(record.id): record.reason for record in matched.skipped}
-            _warn("cannot be read, compared with no other page and kept", skipped, names)
-        positions = np.array([int(number) for number in matched.doc_ids], np.int64)
-        return _Found(matched, matcher, positions, len(positions) + len(matched.skipped), names)
+def _find(
+    method: Method, have: InputPages, name: str, engine: Engine, default_tau: bool, *, listed: bool = True
+) -> _Found:
+    """Match the pages, if wanted at the default threshold of their kind; warn about those that cannot be read."""
+    if default_tau:
+        pages = iter(have.pages)
+        first = list(islice(pages, defaults.PROBED))
+        have = replace(have, pages=chain(first, pages))
+        removes = isinstance(method.signature, CollectionScheme)
+        method = method.at(defaults.tau((page.content for page in first), removes))
+    matched = method.match(_Pages(have, name), engine, listed=listed)
+    names = have.column(name)
+    if matched.skipped:
+        skipped = {int(record.id): record.reason for record in matched.skipped}
+        _warn("cannot be read, compared with no other page and kept", skipped, names)
+    positions = np.array([int(number) for number in matched.doc_ids], np.int64)
+    return _Found(method, matched, positions, len(positions) + len(matched.skipped), names)
 
 
 def _matcher(tau: Any, measure: Any, threads: Any) -> SpotSigsTight | Containment:
-    """Return the matcher of a measure; if a threshold is to be suggested, with the default one."""
-    default = tau is None or isinstance(tau, str)
-    require(not default or tau in (None, AUTO), f"tau must be a number in (0, 1], or {AUTO!r}, got {shown(tau)}")
-    return matcher_of("measure", measure)(tau=defaults.TAU if default else tau, threads=threads)
+    """Return the matcher of a measure."""
+    return matcher_of("measure", measure)(tau=defaults.TAU if tau is None else tau, threads=threads)
 
 
 def matcher_of(option: str, measure: Any) -> type[SpotSigsTight | Containment]:
@@ -273,8 +253,8 @@ def _scheme(signature: Any, language: str, boilerplate: Any) -> SignatureScheme:
 class _Found(NamedTuple):
     """Pairs of the pages that could be read."""
 
+    method: Method
     matched: Matched[Signatures, Pairs]
-    matcher: SpotSigsTight | Containment
     positions: NDArray[np.int64]  # of the pages that could be read among all pages, ascending
     n: int  # number of all pages
     names: Sequence[Any] | None  # of all pages
@@ -319,7 +299,7 @@ def _warn(what: str, reasons: Mapping[int, str], names: Sequence[Any] | None) ->
 
 
 class _Pages(Collection):
-    """The pages of the input, read once; as a sequence, its shards, of which one is in memory at a time."""
+    """The pages of the input, read once; as a sequence, its shards, of which few are in memory at a time."""
 
     def __init__(self, have: InputPages, name: str) -> None:
         self.have, self.name, self.pages = have, name, have.n
@@ -334,16 +314,21 @@ class _Pages(Collection):
     def __iter__(self) -> Iterator[Shard]:
         numbered = iter(enumerate(self.have.pages))
         while batch := list(islice(numbered, BATCH)):
-            yield partial(starmap, self._document, batch)
+            yield partial(starmap, _document, [(self._checked(number, page), page) for number, page in batch])
 
-    def _document(self, number: int, page: InputPage) -> Document | Skipped:
-        content, html = page
-        if content is None:
-            return Skipped(str(number), "the page is missing (None)")
-        if not isinstance(content, (str, bytes)):
+    def _checked(self, number: int, page: InputPage) -> int:
+        """Return the number of a page, whose content must be text or bytes."""
+        if not isinstance(page.content, (str, bytes, NoneType)):
             names = self.have.column(self.name)
             name = number if names is None else repr(names[number])
-            raise InputError(f"page {name} is a {type(content).__name__}; give str or bytes")
-        sample = content if isinstance(content, str) else content.decode("latin-1")
-        html = html or LOOKS_LIKE_A_TAG.search(sample) is not None
-        return Document(id=str(number), content=content, media_type="text/html" if html else "text/plain")
+            raise InputError(f"page {name} is a {type(page.content).__name__}; give str or bytes")
+        return number
+
+
+def _document(number: int, page: InputPage) -> Document | Skipped:
+    content, html = page
+    if content is None:
+        return Skipped(str(number), "the page is missing (None)")
+    sample = content if isinstance(content, str) else content.decode("latin-1")
+    html = html or LOOKS_LIKE_A_TAG.search(sample) is not None
+    return Document(id=str(number), content=content, media_type="text/html" if html else "text/plain")

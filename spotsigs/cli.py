@@ -1,6 +1,6 @@
 """The command ``spotsigs``: near-duplicates of any input, in one line.
 
-Every verb builds `Settings`, as ``python run.py`` does, and runs them.
+Every verb builds a `Method` and a `Run`, as ``python run.py`` does.
 """
 
 from __future__ import annotations
@@ -13,15 +13,21 @@ import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from spotsigs import __version__, defaults, terminal
 from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean, printable, reason, require, shown
 from spotsigs.spelling import command_spelling
 from spotsigs.terminal import expand_home, open_streams, say_when_compiling
+
+if TYPE_CHECKING:
+    from spotsigs.method import Method
+    from spotsigs.runs.result import Result
+    from spotsigs.runs.stages import Run
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "dedup": (
@@ -68,10 +74,12 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (INPUT, "--format", "FORMAT", "detected from the content where omitted"),
     *((INPUT, f"--{column}", "COLUMN", f"column with the {column} of each document") for column in COLUMNS),
     (INPUT, "--memory", "SIZE", "hard budget of all processes, such as 2GB"),
-    (INPUT, "--workers", "N", "processes that read"),
+    (INPUT, "--engine", "processes|serial|dask|ray", "where the work runs (processes of this machine)"),
+    (INPUT, "--address", "ADDRESS", "of a running cluster of dask or ray, such as tcp://head:8786"),
+    (INPUT, "--workers", "N", "worker processes; of a running cluster, their number"),
     (INPUT, "--strict", "", "stop at the first unreadable record"),
     (
-        (*INPUT, "query"), "--tau", "NUMBER|auto",
+        (*INPUT, "query"), "--tau", "NUMBER",
         f"similarity threshold: that of the store, else {defaults.TAU_PAGES:g} for pages with links and "
         f"{defaults.TAU:g} for text and with --boilerplate keep",
     ),
@@ -106,9 +114,9 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
 REQUIRED = {("dedup", "--out"), ("query", "--store")}
 
 DEFAULTS: dict[str, Any] = {
-    "add": False, "clusters": defaults.CLUSTERS, "idf_max": str(defaults.IDF_MAX), "idf_min": str(defaults.IDF_MIN),
-    "keep": defaults.KEEP, "measure": defaults.MEASURE, "memory": None, "overwrite": False, "page": None, "store": None,
-    "strict": False,
+    "add": False, "address": None, "clusters": defaults.CLUSTERS, "engine": "processes",
+    "idf_max": str(defaults.IDF_MAX), "idf_min": str(defaults.IDF_MIN), "keep": defaults.KEEP,
+    "measure": defaults.MEASURE, "memory": None, "overwrite": False, "page": None, "store": None, "strict": False,
 }  # fmt: skip
 """Values of options that are omitted, or that a verb does not have."""
 
@@ -158,8 +166,8 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def settings_of(args: argparse.Namespace) -> Any:
-    """Return the `Settings` of a verb's arguments.
+def method_of(args: argparse.Namespace, collection: Any, known: Method | None) -> Method:
+    """Return the method of a verb's arguments; what they omit is that of a store, or the default.
 
     Raises
     ------
@@ -169,61 +177,55 @@ def settings_of(args: argparse.Namespace) -> Any:
     from spotsigs.api import matcher_of
     from spotsigs.clustering.clusters import ClusterMethod
     from spotsigs.clustering.decisions import Keep
-    from spotsigs.engines import Processes
-    from spotsigs.evaluation.threshold import FLOOR
-    from spotsigs.outofcore.pipeline import stored_boilerplate, stored_language
-    from spotsigs.runs.settings import AUTO, Settings
+    from spotsigs.method import Method
     from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
     from spotsigs.signatures.idf import IdfFilter
     from spotsigs.signatures.spots import SpotSignatures
-    from spotsigs.text.visible import VisibleText
+    from spotsigs.storage.identity import identity, values_of
 
-    auto = args.tau == AUTO
-    memory = _memory(args)
-    require(memory is None or not auto, "--tau auto compares all similarities in memory; leave out --memory, --store")
-    name, collection = _collection(args)
     boilerplate, language = args.boilerplate, args.language
-    if args.store is not None:
-        boilerplate = boilerplate or stored_boilerplate(args.store)
-        language = language or stored_language(args.store)
+    if known is not None:
+        boilerplate = boilerplate or known.boilerplate
+        language = language or next(values_of(identity(known.signature), "language"))
     boilerplate = as_choice("--boilerplate", boilerplate or defaults.BOILERPLATE, Boilerplate)
-    tau = FLOOR if auto else _tau(args, collection, boilerplate in (Boilerplate.auto, Boilerplate.remove))
-    workers = _whole("--workers", args.workers)
-    return Settings(
-        collection=collection,
-        text=VisibleText(),
+    removes = boilerplate in (Boilerplate.auto, Boilerplate.remove)
+    return Method(
         signature=with_boilerplate(SpotSignatures(language=language or defaults.LANGUAGE), boilerplate),
         idf_filter=IdfFilter(idf_min=_number("--idf-min", args.idf_min), idf_max=_number("--idf-max", args.idf_max)),
-        matcher=matcher_of("--measure", args.measure)(tau=tau),
-        engine=Processes(workers=workers),
-        auto=auto,
-        tau=tau,
+        matcher=matcher_of("--measure", args.measure)(tau=_tau(args, collection, known, removes)),
         clusters=as_choice("--clusters", args.clusters, ClusterMethod),
         keep=as_choice("--keep", args.keep, Keep),
+    )
+
+
+def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
+    """Return the method of a verb's arguments, and the run whose tables are written to a folder."""
+    from spotsigs.outofcore.pipeline import Store
+    from spotsigs.runs.stages import Run
+
+    name, collection = _collection(args)
+    store = None if args.store is None else Store.open(args.store)
+    run = Run(
+        collection=collection,
+        data=name,
+        folder=folder,
+        engine=_engine(args),
         copy=args.out if args.verb == "dedup" else None,
         overwrite=args.overwrite,
         page=args.verb == "inspect",
-        memory=None if args.page else memory,
+        memory=_memory(args),
         store=args.store,
         add=args.add,
-        query=args.page,
-        workers=workers,
         strict=args.strict,
-        boilerplate=boilerplate,
-        names={
-            "data": name, "text": "visible", "signature": "spotsigs", "engine": "processes",
-            "matcher": "containment" if args.measure == "containment" else "spotsigs_tight", "experiment": "None",
-        },
-    )  # fmt: skip
+        pairs=args.verb != "dedup",
+    )
+    return method_of(args, collection, None if store is None else store.method), run
 
 
 def _collection(args: argparse.Namespace) -> tuple[str, Any]:
     """Return the name of the input's format, and its reader."""
     from spotsigs.formats.detect_format import collection_of
-    from spotsigs.formats.stored import StoredCollection
 
-    if args.verb == "query":
-        return "stored", StoredCollection()
     require(not args.add or args.store is not None, "--add needs a store: name it with --store FOLDER")
     return collection_of(args.input, args.format, **{f"{name}_column": getattr(args, name) for name in COLUMNS})
 
@@ -244,16 +246,18 @@ def _memory(args: argparse.Namespace) -> int | None:
     return None if args.store is None else default_memory()
 
 
-def _tau(args: argparse.Namespace, collection: Any, removes: bool) -> float:
+def _tau(args: argparse.Namespace, collection: Any, known: Method | None, removes: bool) -> float:
     """Return the threshold that is set, else that of the store, else the default one of the input."""
-    from spotsigs.outofcore.pipeline import stored_tau
-
     if args.tau is not None:
-        return as_tau(_number("--tau", args.tau, " in (0, 1], or auto"))
-    known = None if args.store is None else stored_tau(args.store)
-    if known is None and args.verb == "query":
-        return defaults.TAU_PAGES if removes else defaults.TAU
-    return defaults.tau(_contents(collection), removes) if known is None else known
+        return as_tau(_number("--tau", args.tau, " in (0, 1]"))
+    return defaults.tau(_contents(collection), removes) if known is None or known.tau is None else known.tau
+
+
+def _engine(args: argparse.Namespace) -> Any:
+    """Return the engine of a verb's arguments."""
+    from spotsigs.engines import engine_of
+
+    return engine_of(args.engine, workers=_whole("--workers", args.workers), address=args.address)
 
 
 def _number(name: str, text: Any, allowed: str = "") -> float:
@@ -268,11 +272,13 @@ def _whole(name: str, text: Any) -> int:
     return int(text)
 
 
-def _run(args: argparse.Namespace, folder: Path, say: Callable[..., object] = print) -> str:
-    """Run a verb; return its summary."""
-    from spotsigs.runs.runner import run
+def _run(args: argparse.Namespace, folder: Path) -> None:
+    """Run a verb, and print its summary."""
+    from spotsigs.runs.runner import execute
+    from spotsigs.runs.summary import summary
 
-    return run(settings_of(args), folder, say=say)
+    method, run = planned(args, folder)
+    print(summary(execute(method, run), run))
 
 
 def _folder(name: str | None, default: str) -> Path:
@@ -284,47 +290,40 @@ def _folder(name: str | None, default: str) -> Path:
 def _dedup(args: argparse.Namespace) -> None:
     copy = _folder(args.out, "").absolute()
     results = copy.with_name(f"{copy.name}-results") if args.results is None else _folder(args.results, "")
-    print(_run(args, results))
+    _run(args, results)
 
 
-def _table(args: argparse.Namespace, name: str, columns: Sequence[str]) -> None:
-    """Print a table of a run, or write all into a folder."""
+def _table(args: argparse.Namespace, columns: Sequence[str], rows_of: str) -> None:
+    """Print a table of a run, by a function of `spotsigs.clustering.tables`, or write all tables into a folder."""
     if args.out is not None:
-        print(_run(args, _folder(args.out, "")))
+        _run(args, _folder(args.out, ""))
         return
-    from pyarrow.parquet import ParquetFile
+    from spotsigs.clustering import tables
+    from spotsigs.runs.stages import compute
 
     def say(text: object) -> None:
         print(printable(str(text)), file=sys.stderr)
 
-    with tempfile.TemporaryDirectory(prefix="spotsigs-") as folder:
-        _run(args, Path(folder), say)
+    with tempfile.TemporaryDirectory(prefix="spotsigs-") as folder:  # of a store that is not kept
+        method, run = planned(args, Path(folder))
+        result = compute(method, run, say)
         print(*columns, sep="\t")
-        for batch in ParquetFile(Path(folder) / name).iter_batches(columns=list(columns)):
-            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                print(*(_cell(value) for value in row), sep="\t")
+        for row in getattr(tables, rows_of)(result.matched.doc_ids, result.matched.pairs, result.decisions.clusters):
+            print(*(_cell(value) for value in row), sep="\t")
         sys.stdout.flush()
-        for line in _brief(Path(folder)):
+        for line in _brief(result):
             say(line)
 
 
-def _brief(folder: Path) -> Iterable[str]:
-    """Return the results and the skipped records of a run whose folder is deleted."""
-    import csv
-
-    from spotsigs.output_files import read_json
-
-    metrics = read_json(folder / "metrics.json")
+def _brief(result: Result) -> Iterable[str]:
+    """Return the figures and the skipped records of a run without a folder."""
+    metrics = result.metrics
     found = (counted(metrics[key], key.removesuffix("s")) for key in ("documents", "pairs", "clusters"))
     yield ", ".join(found)
     if metrics["giant_chains"]:
         yield f"{counted(metrics['giant_chains'], 'giant chain')}, most of whose pairs do not reach tau; try --clusters"
-    if not (folder / "skipped.csv").exists():
-        return
-    with (folder / "skipped.csv").open(newline="", encoding="utf-8") as file:
-        for number, row in enumerate(csv.DictReader(file)):
-            if number < LISTED:
-                yield f"skipped {row['doc']}: {row['reason']}"
+    for record in islice(result.matched.skipped, LISTED):
+        yield f"skipped {record.id}: {record.reason}"
     if metrics["skipped"] > LISTED:
         yield f"skipped {metrics['skipped'] - LISTED:,} more; --out FOLDER lists them all"
 
@@ -337,7 +336,7 @@ def _cell(value: Any) -> str:
 
 def _inspect(args: argparse.Namespace) -> None:
     folder = _folder(args.out, "spotsigs-inspect")
-    print(_run(args, folder))
+    _run(args, folder)
     page = (folder / "clusters.html").absolute()
     if page.exists():
         print(f"page: {page}")
@@ -349,17 +348,48 @@ def _inspect(args: argparse.Namespace) -> None:
 def _threshold(args: argparse.Namespace) -> None:
     from spotsigs.runs.thresholds import threshold_report
 
-    settings = settings_of(args)
-    require(settings.memory is None, "a threshold is proposed in memory; leave out --memory")
-    settings = replace(settings, tau=defaults.TAU if settings.auto else settings.tau)
-    print(threshold_report(settings, _folder(args.out, "spotsigs-threshold")))
+    require(args.memory is None, "a threshold is proposed in memory; leave out --memory")
+    print(threshold_report(*planned(args, _folder(args.out, "spotsigs-threshold"))))
+
+
+def _query(args: argparse.Namespace) -> None:
+    """Print the documents of a store that are similar to a page."""
+    from spotsigs.outofcore.pipeline import Store, default_memory
+
+    store = Store.open(args.store, memory=default_memory())
+    if store is None:
+        raise InputError(f"{args.store} contains no finished store; make it by a run that names it as its store")
+    method = method_of(args, None, store.method)
+    matches = replace(store, method=method).query(_page(args.page))
+    if not matches:
+        print(f"no document of {args.store} reaches --tau {method.tau:g}")
+        return
+    print("similarity  doc")
+    for match in matches:
+        same = f"  (identical {match.identical})" if match.identical else ""
+        print(f"  {match.similarity:.6f}  {printable(match.doc)}{same}")
+
+
+def _page(path: str) -> Any:
+    from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG
+    from spotsigs.records import Document
+    from spotsigs.text.size_limits import BUDGET_PAGE, in_words
+
+    try:
+        with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
+            content = file.read(BUDGET_PAGE + 1)
+    except OSError as error:
+        raise InputError(f"{path}: {reason(error)}; give a file, or - for standard input") from error
+    require(len(content) <= BUDGET_PAGE, f"{path}: the page is larger than {in_words(BUDGET_PAGE)}")
+    html = LOOKS_LIKE_A_TAG.search(content.decode("latin-1")) is not None
+    return Document(id=path, content=content, media_type="text/html" if html else "text/plain")
 
 
 DO: dict[str, Callable[[argparse.Namespace], None]] = {
     "dedup": _dedup,
-    "pairs": lambda args: _table(args, "pairs.parquet", ("doc_a", "doc_b", "similarity", "shared", "union")),
-    "cluster": lambda args: _table(args, "clusters.parquet", ("doc", "cluster", "representative")),
-    "query": lambda args: print(_run(args, Path())),
+    "pairs": lambda args: _table(args, ("doc_a", "doc_b", "similarity", "shared", "union"), "pair_rows"),
+    "cluster": lambda args: _table(args, ("doc", "cluster", "representative"), "cluster_rows"),
+    "query": _query,
     "threshold": _threshold,
     "inspect": _inspect,
 }

@@ -203,10 +203,6 @@ class Matcher(ABC):
         """Return the method with that number of threads; unchanged if it runs on one."""
         return self
 
-    def on_store(self) -> ThresholdMatcher | None:
-        """Return the method that finds the same pairs among vectors on disk; None if there is none."""
-        return None
-
     def memory_bytes(self, vectors: Vectors) -> int:
         """Return the paper's lower bound of the memory (section 5.1): here that of the vectors alone.
 

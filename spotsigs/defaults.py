@@ -30,7 +30,7 @@ LANGUAGE = "auto"
 KEEP = "first"
 """Order in which documents are kept, see `spotsigs.clustering.decisions.Keep`."""
 
-COPIES = "text"
+DUPLICATES = "text"
 """Which documents are exact duplicates, see `spotsigs.exact_duplicates.Sameness`."""
 
 MEASURE = "jaccard"

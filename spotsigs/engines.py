@@ -17,7 +17,8 @@ from itertools import chain, islice
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from spotsigs.arrays.parallel import all_cores
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, did_you_mean, either, require, shown
+from spotsigs.spelling import option
 
 LOOPBACK = "127.0.0.1"
 """Address of clusters on this machine: they unpickle what they receive, so that no other machine may send."""
@@ -336,3 +337,27 @@ def _submitted(submit: Callable[[Task], Any], task: Task) -> Any:
         future: Future[Any] = Future()
         future.set_exception(error)
         return future
+
+
+ENGINES: dict[str, type[Serial | Processes | Dask | Ray]] = {
+    "processes": Processes, "serial": Serial, "dask": Dask, "ray": Ray,
+}  # fmt: skip
+"""Engines by name."""
+
+
+def engine_of(name: str, *, workers: int, address: str | None = None) -> Engine:
+    """Return an engine by its name.
+
+    Raises
+    ------
+    InputError
+        If there is no such engine, or an address is given for one that has none.
+    """
+    if name not in ENGINES:
+        close = did_you_mean(name, ENGINES)
+        raise InputError(f"{option('engine')} must be {either(ENGINES)}, got {shown(name)}{close}")
+    engine = ENGINES[name]
+    if issubclass(engine, ClusterEngine):
+        return engine(workers=workers, address=address)
+    require(address is None, f"{option('address')} is that of a cluster of dask or ray; set {option('engine')}")
+    return engine(workers=workers) if issubclass(engine, WorkerEngine) else engine()

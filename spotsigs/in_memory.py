@@ -1,25 +1,26 @@
-"""The pipeline in memory: from pages to signatures, vectors and pairs, in one batch.
+"""A collection in memory: its signatures, its filtered vectors, and its pairs at a threshold.
 
 `spotsigs.outofcore.pipeline` runs the same stages in many batches and returns the same pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Collection as SizedIterable
-from dataclasses import dataclass, replace
-from time import perf_counter
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.row_blocks import gathered, scattered
-from spotsigs.contracts import Collection, PairChunks, SignatureScheme, VectorCollection
-from spotsigs.engines import Engine
-from spotsigs.exact_duplicates import Copies, Sameness
-from spotsigs.records import Clusters, Corpus, Document, Pairs, Signatures, Skipped, Vectors
-from spotsigs.signatures.extract import extract, texts
+from spotsigs.clustering.leaders import leaders_of
+from spotsigs.contracts import Matcher, PairChunks
+from spotsigs.exact_duplicates import Copies
+from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.matching.thresholds import JoinedOnce
+from spotsigs.records import Clusters, Corpus, Pairs, Signatures, Skipped, Vectors
 
 SignaturesT = TypeVar("SignaturesT", bound=Any)  # Signatures, or Segments on disk
 PairsT = TypeVar("PairsT", bound=PairChunks)
@@ -51,6 +52,8 @@ class Matched(Generic[SignaturesT, PairsT]):
     leaders : callable, optional
         Finds the clusters of leaders and their pairs where no pairs are listed; takes ``priority, removed, both``, see
         `spotsigs.clustering.leaders.leaders_of`.
+    joined_at : float or None
+        Threshold of the earlier join that has these pairs and times; None for a join of its own.
     """
 
     doc_ids: Sequence[str]
@@ -62,6 +65,7 @@ class Matched(Generic[SignaturesT, PairsT]):
     skipped: SizedIterable[Skipped]
     new_from: int = 0
     leaders: Callable[..., tuple[Clusters, Pairs]] | None = None
+    joined_at: float | None = None
 
     def signatures_of(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
         """Return the counts of the signatures of some documents after all filters, by document and hash."""
@@ -91,97 +95,54 @@ class Extracted:
     wall_seconds: float
     vectors: Vectors | None = None
 
-    def matched(self, corpus: Corpus, pairs: Pairs | None) -> Matched[Signatures, Pairs]:
-        """Return the result of a matcher of the corpus, with the pairs of the exact duplicates; None for no pairs."""
-        none = np.empty(0, np.int32)
-        listed = Pairs(none, none, np.empty(0), len(corpus.vectors))
-        pairs = listed if pairs is None else self.copies.spread(pairs)
-        return Matched(
-            doc_ids=corpus.vectors.doc_ids,
-            signatures=self.signatures,
-            vectors=corpus.vectors,
-            rows=np.arange(len(corpus.vectors)),
-            copies=self.copies,
-            pairs=replace(pairs, seconds={"extract": self.wall_seconds, **pairs.seconds}),
-            skipped=self.signatures.skipped,
-        )
 
+@dataclass(frozen=True)
+class Joined:
+    """A collection ready to be matched, whose pairs one join finds for all thresholds.
 
-def extract_distinct(
-    collection: Collection | VectorCollection,
-    text: Callable[[Document], str],
-    scheme: SignatureScheme,
-    engine: Engine,
-    *,
-    strict: bool = False,
-    sameness: Sameness = Sameness.text,
-) -> Extracted:
-    """Extract signatures with `spotsigs.signatures.extract.extract` and find the exact duplicates."""
-    began = perf_counter()
-    if isinstance(collection, VectorCollection):
-        vectors = collection.vectors()
-        ids: Any = vectors.ids
-        signatures = Signatures(vectors.doc_ids, (), vectors.indptr, ids, vectors.counts)
-        return Extracted(signatures, Copies.none(len(vectors)), perf_counter() - began, vectors)
-    signatures = extract(collection, text, scheme, engine, strict=strict, sameness=sameness)
-    return Extracted(signatures, Copies.among(signatures, sameness), perf_counter() - began)
-
-
-def corpus_of(
-    collection: Collection | VectorCollection,
-    text: Callable[[Document], str],
-    idf_filter: Callable[[Signatures, Copies], Vectors],
-    known: Extracted,
-    *,
-    sets: bool = False,
-) -> Corpus:
-    """Return the input of a matcher: filtered signatures, and the texts for a matcher that reads them."""
-    filtered = idf_filter(known.signatures, known.copies) if known.vectors is None else known.vectors
-    vectors = filtered.as_sets() if sets else filtered
-    if isinstance(collection, VectorCollection):
-        return Corpus(vectors)
-
-    def distinct_texts() -> Iterator[str]:
-        """Yield the text of each document; that of an exact duplicate is empty."""
-        for page, distinct in zip(texts(collection, text), known.copies.distinct.tolist(), strict=True):
-            yield page if distinct else ""
-
-    return Corpus(vectors, distinct_texts)
-
-
-def match_in_memory(
-    collection: Collection | VectorCollection,
-    text: Callable[[Document], str],
-    scheme: SignatureScheme,
-    idf_filter: Callable[[Signatures, Copies], Vectors],
-    matcher: Callable[[Corpus], Pairs | None],
-    engine: Engine,
-    *,
-    sets: bool = False,
-    sameness: Sameness = Sameness.text,
-) -> Matched[Signatures, Pairs]:
-    """Find all pairs of a collection that fits into memory.
-
-    Parameters
+    Attributes
     ----------
-    collection : Collection or VectorCollection
-        Documents, or vectors, which are matched without extraction, filters and detection of exact duplicates.
-    text, scheme, engine
-        As in `spotsigs.signatures.extract.extract`.
-    idf_filter : callable
-        An `IdfFilter`, or another function from signatures and copies to vectors.
-    matcher : callable
-        Matcher, with its threshold. One that returns None lists no pairs, not even those of exact duplicates.
-    sets : bool
-        Count every signature once.
-    sameness : Sameness
-        Criterion for exact duplicates, which are pairs of similarity 1.
-
-    Raises
-    ------
-    InputError
-        If the scheme or the matcher rejects the input.
+    extracted : Extracted
+        Signatures before the filters.
+    corpus : Corpus
+        Input of the matchers.
     """
-    known = extract_distinct(collection, text, scheme, engine, sameness=sameness)
-    corpus = corpus_of(collection, text, idf_filter, known, sets=sets)
-    return known.matched(corpus, matcher(corpus))
+
+    extracted: Extracted
+    corpus: Corpus
+    _pairs: JoinedOnce = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_pairs", JoinedOnce(self.corpus))
+
+    def at(self, matcher: Matcher) -> float | None:
+        """Return the threshold of the earlier join that has the matcher's pairs; None if the matcher has to run."""
+        return self._pairs.at(matcher)
+
+    def distinct(self, matcher: Matcher) -> Pairs:
+        """Return the pairs of a matcher, without those of exact duplicates."""
+        return self._pairs(matcher)
+
+    def __call__(self, matcher: Matcher) -> Matched[Signatures, Pairs]:
+        """Return the pairs of a matcher, and those of the exact duplicates."""
+        pairs = self.extracted.copies.spread(self.distinct(matcher))
+        return self._matched(pairs, joined_at=self.at(matcher))
+
+    def unlisted(self, matcher: SpotSigsTight) -> Matched[Signatures, Pairs]:
+        """Return no pairs, but a function that finds leaders and their pairs."""
+        vectors, none = self.corpus.vectors, np.empty(0, np.int32)
+        leaders = partial(leaders_of, vectors, matcher.tau, self.extracted.copies, threads=matcher.threads)
+        return self._matched(Pairs(none, none, np.empty(0), len(vectors)), leaders=leaders)
+
+    def _matched(self, pairs: Pairs, **more: Any) -> Matched[Signatures, Pairs]:
+        known, vectors = self.extracted, self.corpus.vectors
+        return Matched(
+            doc_ids=vectors.doc_ids,
+            signatures=known.signatures,
+            vectors=vectors,
+            rows=np.arange(len(vectors)),
+            copies=known.copies,
+            pairs=replace(pairs, seconds={"extract": known.wall_seconds, **pairs.seconds}),
+            skipped=known.signatures.skipped,
+            **more,
+        )

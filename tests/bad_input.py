@@ -382,8 +382,6 @@ CONFIGURATION = cases(
         "mathcer=lsh": "mathcer: the configuration has no parameter 'mathcer' here (did you mean matcher?); `python run.py --help` lists the groups and keys",
         "matcher.convention=ours": "matcher.convention: Invalid value 'ours', expected one of […]",
         "tau=auto matcher=simhash": "tau=auto needs a matcher with a threshold on Jaccard similarity, which SimHash… is not",
-        "tau=auto matcher=containment": "tau=auto needs a matcher with a threshold on Jaccard similarity, which … is not",
-        "tau=auto experiment=figure5": "tau=auto is for single runs; experiments choose their thresholds",
         "data=jsonl without a path": (
             "data.path is missing; give it, as in `python run.py data=... data.path=...`",
             lambda here: ["data=jsonl"],
@@ -393,11 +391,6 @@ CONFIGURATION = cases(
             lambda here: ["data=jsonl", "data.path="],
         ),
         "workers=many": "workers=many: Value 'many' of type 'str' could not be converted to Integer",
-        "memory=1": "memory must be at least 64MB, got '1'",
-        "copy=true": "copy must name a folder, got 'True'",
-        "add=true without a store": ("add=true needs a store: name it with store=folder", given("add=true")),
-        "memory=2GB matcher=lsh": "matcher=lsh has no form for vectors on disk, which memory= and store= need; take matcher=spotsigs_tight or spotsigs, or leave them out",
-        "strict=true experiment=table1": "strict=true belongs to a single run; leave out experiment=",
         "experiment=table1 experiment.rseults=x": "experiment.rseults: experiment has no parameter 'rseults' here (did you mean results?); `python run.py --help` lists the groups and keys",
         "-m experiment=table1": (
             "an experiment sweeps by itself: run each alone, as in `python run.py experiment=table1`, without -m",

@@ -16,13 +16,25 @@ ROOT = Path(__file__).parents[1]
 
 
 def front_door(*arguments, cwd=ROOT, **environment) -> subprocess.CompletedProcess[str]:
-    """Run ``run.py`` and return its exit code, output and errors, as `subprocess.run` does."""
+    """Run ``run.py`` and return its exit code, output and errors, as `subprocess.run` does.
+
+    Words that are attributes of `Run`, which ``run.py`` does not have, run `production.py` instead.
+    """
     from hydra.core.global_hydra import GlobalHydra
 
     import experiments.main  # noqa: F401 - sets variables of the environment, which stay for other tests
 
     GlobalHydra.instance().clear()
-    return _captured(runpy.run_path, str(ROOT / "run.py"), arguments, cwd, environment)
+    return _captured(runpy.run_path, program(arguments), arguments, cwd, environment)
+
+
+OF_RUN = ("memory", "store", "copy", "add", "page", "strict")
+
+
+def program(arguments):
+    """Return the path of the program that takes these words."""
+    production = any(str(word).partition("=")[0] in OF_RUN for word in arguments)
+    return str(ROOT / "tests/production.py") if production else str(ROOT / "run.py")
 
 
 def command(*arguments, cwd=ROOT, **environment) -> subprocess.CompletedProcess[str]:

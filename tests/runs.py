@@ -1,11 +1,15 @@
-"""Runs of ``python run.py`` in this process, by overrides."""
+"""Runs in this process, by overrides of ``run.py`` and attributes of `Run`."""
 
 from pathlib import Path
 
 from hydra import compose, initialize_config_dir
 
 from experiments.config import GROUPS, settings
-from spotsigs.runs.runner import run
+from spotsigs.outofcore.pipeline import default_memory
+from spotsigs.outofcore.vectorize import parse_memory
+from spotsigs.runs.runner import execute
+from spotsigs.runs.stages import Run
+from spotsigs.runs.summary import summary
 
 ROOT = Path(__file__).parents[1]
 
@@ -16,10 +20,31 @@ def configured(*overrides):
     return settings(config, {group: str(config.hydra.runtime.choices[group]) for group in GROUPS})
 
 
-def ran(folder, *overrides):
+OF_RUN = {
+    "memory": parse_memory, "store": str, "copy": str,
+    **dict.fromkeys(("add", "page", "strict", "overwrite", "pairs"), lambda word: word == "true"),
+}  # fmt: skip
+
+
+def planned(folder, *words):
+    """Return the method and the run of words such as ``tau=0.3 memory=1GB store=folder``."""
+    given = [word.partition("=")[::2] for word in words]
+    of_method = [f"{key}={value}" for key, value in given if key not in OF_RUN]
+    if any(key in ("memory", "store") for key, _ in given) and not any("matcher=" in word for word in of_method):
+        of_method.append("matcher=spotsigs_tight")  # the pairs of Algorithm 1, which has no form on disk
+    chosen = configured(*of_method)
+    of_run = {key: OF_RUN[key](value) for key, value in given if key in OF_RUN}
+    of_run |= {"memory": default_memory()} if "store" in of_run and "memory" not in of_run else {}
+    about = {"data": chosen.names["data"], "engine": chosen.engine, "seed": chosen.seed}
+    return chosen.method, Run(collection=chosen.collection, folder=Path(folder), **about, **of_run)
+
+
+def ran(folder, *words):
+    """Run a method, and return what is printed."""
     told = []
-    text = run(configured(*overrides), folder, say=told.append)
-    return "\n".join([*told, text])
+    method, run = planned(folder, *words)
+    result = execute(method, run, say=told.append)
+    return "\n".join([*told, summary(result, run)])
 
 
 def same(one, other, names=("pairs.parquet", "clusters.parquet", "clusters.csv", "kept.csv", "removed.csv")):

@@ -8,10 +8,12 @@ import numpy as np
 from loky import get_reusable_executor
 
 from spotsigs.engines import Serial
-from spotsigs.exact_duplicates import Copies
+from spotsigs.exact_duplicates import Copies, Sameness
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.outofcore.pipeline import Store, VectorSettings
+from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.method import Method
+from spotsigs.outofcore.pipeline import Store
 from spotsigs.outofcore.segments import Segments
 from spotsigs.outofcore.vectorize import rarity_classes
 from spotsigs.records import Corpus, Vectors
@@ -26,17 +28,21 @@ MEMORY = 2 * 10**9
 PARTS = (VisibleText(), SpotSignatures(), IdfFilter(idf_min=0.1))
 
 
-def match_on_disk(folder, collection, text, scheme, idf_filter, tau, engine, **more):
+def match_on_disk(folder, collection, text, scheme, idf_filter, tau, engine, *, sets=False, **more):
     """Match a collection by a store."""
     of = {name: more.pop(name) for name in ("memory", "say") if name in more}
-    settings = {name: more.pop(name) for name in ("sets", "sameness") if name in more}
-    store = Store(folder=as_path(folder), text=text, scheme=scheme, engine=engine, **of)
-    return store.match(collection, tau, VectorSettings(idf_filter=idf_filter, **settings), **more)
+    duplicates = more.pop("duplicates", Sameness.text)
+    method = Method(
+        text=text, signature=scheme, idf_filter=idf_filter, matcher=SpotSigsTight(tau=tau), sets=sets,
+        duplicates=duplicates,
+    )  # fmt: skip
+    return Store(folder=as_path(folder), method=method, engine=engine, **of).match(collection, **more)
 
 
 def query_page(folder, page, text, scheme, tau, memory=10**9):
     """Query a store for a page."""
-    return Store(folder=as_path(folder), text=text, scheme=scheme, engine=Serial(), memory=memory).query(page, tau)
+    method = Method(text=text, signature=scheme, matcher=SpotSigsTight(tau=tau))
+    return Store(folder=as_path(folder), method=method, engine=Serial(), memory=memory).query(page)
 
 
 def segments_of(batches, folder):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
-
-from spotsigs.runs.settings import Settings
 
 PAPER = Path(__file__).parent / "paper"
 
@@ -33,7 +31,7 @@ KEYS = {"spots": "signatures", "mb": "memory_mib"}
 
 READ = (
     *("data", "data.seed", "data.cache", "signature", "matcher", "tau", "idf_min", "idf_max"),
-    *("page", "copy", "keep", "engine", "workers", "threads", "seed", "timing", "strict", "debug"),
+    *("keep", "engine", "workers", "threads", "seed", "timing", "debug"),
 )
 """Keys that a run of a published row may override; all others make it another method or collection."""
 
@@ -44,38 +42,27 @@ def published(table: str) -> list[Row]:
         return [{name: _value(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
 
-def published_row(
-    names: Mapping[str, str],
-    tau: float | None,
-    bands: Sequence[tuple[float, float]],
-    overrides: Iterable[str],
-) -> Row | None:
+def published_row(metrics: Mapping[str, Any], overrides: Iterable[str]) -> Row | None:
     """Return the published row of the method, collection, band and threshold of a run.
 
-    A run is given by its choices of ``data``, ``signature`` and ``matcher``, its threshold if it has one, the IDF bands
-    that its signatures pass, and the overrides of its command. The row has the keys of ``metrics.json``.
+    A run is given by its figures, see `spotsigs.runs.result.Result.metrics`, and the overrides of its command. The row
+    has the keys of the figures.
     """
-    kind = "table1" if names["data"] == "gold" else "table2"
-    if names["data"] not in ("gold", "wt10g_scale") or any(_key(word) not in READ for word in overrides):
+    kind = "table1" if metrics["data"] == "gold" else "table2"
+    if metrics["data"] not in ("gold", "wt10g_scale") or any(_key(word) not in READ for word in overrides):
         return None
-    signature = names["signature"] if kind == "table1" else ""
-    method = METHODS.get((signature, names["matcher"]))
-    band = max(low for low, _ in bands), min(high for _, high in bands)
+    signature = metrics["signature"] if kind == "table1" else ""
+    method = METHODS.get((signature, metrics["matcher"]))
+    band = metrics["idf_min"], metrics["idf_max"]
     for row in published(kind):
         same_band = kind == "table2" or (row["idf_min"], row["idf_max"]) == band  # vectors are filtered already
-        if row["method"] == method and row["tau"] == tau and same_band:
+        if row["method"] == method and row["tau"] == metrics["tau"] and same_band:
             return {KEYS.get(name, name): value for name, value in row.items()}
     return None
 
 
 def _key(override: str) -> str:
     return override.lstrip("+").partition("=")[0]
-
-
-def bands_of(settings: Settings) -> list[tuple[float, float]]:
-    """Return the IDF bands that the signatures of a run pass."""
-    both: tuple[Any, ...] = (settings.idf_filter, settings.matcher)
-    return [(part.idf_min, part.idf_max) for part in both if hasattr(part, "idf_max")]
 
 
 def _value(cell: str) -> str | float | None:

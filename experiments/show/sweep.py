@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments.claims.published import published_row
-from experiments.run_folders import parameters
 from experiments.show.table1_row import QUALITY, ROW, row_cell
 from experiments.show.tables import Column, Table
 from spotsigs.output_files import read_json
-from spotsigs.runs.runner import COMPLETE, shown_path
+from spotsigs.runs.runner import COMPLETE
+from spotsigs.runs.summary import shown_path
 
 TIMES = ("sort_hash_ms", "cluster_ms", "total_ms")
 
@@ -58,7 +58,7 @@ def sweep_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
         if row["tau"] is None and any(same.items() <= other.items() for other in rows):
             continue  # a method without a threshold has one row
         rows.append(row)
-        if (paper := _published(job, row)) is not None:
+        if (paper := _published(job)) is not None:
             rows.append(paper | {key: row[key] for key in swept} | {"row": PUBLISHED})
     rows = [row | {"best": ""} for row in rows]
     _mark_best(rows, swept)
@@ -98,12 +98,9 @@ def _row(job: Mapping[str, Any], swept: Sequence[str]) -> Row:
     return {**choices, "row": MEASURED, **figures, "shared": contended or metrics.get("joined_at") is not None}
 
 
-def _published(job: Mapping[str, Any], row: Row) -> Row | None:
+def _published(job: Mapping[str, Any]) -> Row | None:
     """Return the published row of a cell, if there is one."""
-    found = parameters(Path(job["folder"]))
-    metrics = read_json(Path(job["folder"]) / COMPLETE)
-    bands = [(found[f"{of}idf_min"], found[f"{of}idf_max"]) for of in ("", "matcher.") if f"{of}idf_min" in found]
-    paper = published_row(metrics, row["tau"], bands, job["words"])
+    paper = published_row(read_json(Path(job["folder"]) / COMPLETE), job["words"])
     return None if paper is None else {**paper, "idf": row_cell(paper, "IDF")}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from spotsigs.runs.settings import Settings
+from spotsigs.method import Method
 
 ROW = {
     "IDF": ("idf", ""), "tau": ("tau", "g"), "k": ("k", "g"), "l": ("l", "g"), "#Spots": ("signatures", ",.0f"),
@@ -18,10 +18,10 @@ QUALITY = ("precision", "recall", "f1")
 """Keys that a collection without truth lacks."""
 
 
-def printed_row(metrics: Mapping[str, Any], settings: Settings, published: Mapping[str, Any] | None) -> str:
+def printed_row(metrics: Mapping[str, Any], method: Method, published: Mapping[str, Any] | None) -> str:
     """Return the row of a run for a terminal, after the published row of the same method if there is one."""
     own = "spotsigs" in metrics["matcher"] and metrics["signature"] == "spotsigs"
-    own |= settings.matcher.reads_texts
+    own |= method.matcher.reads_texts
     name = metrics["label"] if own else f"{metrics['label']} on {metrics['signature']}"
     rows = {name: metrics} if published is None else {f"{name}, published": published, f"{name}, measured": metrics}
     titles = [title for title, (key, _) in ROW.items() if metrics["f1"] is not None or key not in QUALITY]

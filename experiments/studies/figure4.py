@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
-from experiments.config import Experiment, Settings
+from experiments.config import Experiment, Settings, method_of
 from experiments.show.figures import Mark, Panel, Point, draw_bars
 from experiments.work.curves import resampled_fact, resampled_means
 from experiments.work.study import Work
 from spotsigs.records import Vectors
-from spotsigs.signatures.idf import IdfFilter
 
 CAPTION = "Figure 4: mean Cosine (single words, TF·IDF) of the pages within each cluster"
 
@@ -29,12 +28,11 @@ class Figure4(Experiment):
 
     def __call__(self, settings: Settings) -> str:
         """Draw one bar for each cluster; return a summary."""
-        from baselines.shingles import Shingles
-
         work = Work.begin(self.results, settings)
-        stored = work.read(Shingles(k=1))
+        method = method_of({"signature": "shingles1"}, settings, **self.fixed)
+        stored = work.read(method)
         truth = stored.truth()
-        means = cosine_within(stored.corpus(IdfFilter(idf_min=0.0)).vectors, truth.labels)
+        means = cosine_within(stored.joined(method).corpus.vectors, truth.labels)
         sizes = np.bincount(truth.labels[truth.labels >= 0])
         means = means[sizes > 1]
         points = [

@@ -8,15 +8,16 @@ from typing import Any
 
 from experiments.claims.facts import Fact
 from experiments.claims.published import published
-from experiments.config import Experiment, Settings
+from experiments.config import Experiment, Settings, method_of
 from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.studies.table2 import require_vectors, vector_times
-from experiments.work.study import Line, Work
+from experiments.work.study import Work
 from experiments.work.timing import quotient
 
 OURS, NATIVE = "SpotSigs", "LSH-S (native)"
 SECONDS, RATIO, RECALL = "Runtime", "LSH-S over SpotSigs", "Relative recall"
 
+Key = tuple[str, float]
 Cells = dict[tuple[str, float], dict[str, Any]]
 """Results of `experiments.work.timing.time_matcher` by method and threshold."""
 Ratios = dict[float, Fact | None]
@@ -38,8 +39,8 @@ class Figure7(Experiment):
 
     Attributes
     ----------
-    methods : dict of str to str
-        Curves by label, each as on the command line.
+    methods : dict of str to dict
+        Curves by label.
     taus : list of float
         Thresholds, ascending.
     limit : float
@@ -50,7 +51,7 @@ class Figure7(Experiment):
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, Figure 7 and section 5.4.1.
     """
 
-    methods: dict[str, str] = field(default_factory=dict)
+    methods: dict[str, dict[str, Any]] = field(default_factory=dict)
     taus: list[float] = field(default_factory=lambda: [0.2, 0.4, 0.6, 0.78, 0.9, 1.0])
     limit: float = 120.0
 
@@ -59,8 +60,8 @@ class Figure7(Experiment):
         require_vectors(settings)
         work = Work.begin(self.results, settings)
         cells: Cells = {}
-        for label, words in self.methods.items():
-            cells |= reversed([*self._curve(work, label, words)])
+        for label, choices in self.methods.items():
+            cells |= reversed([*self._curve(work, label, choices)])
         stopped = sorted(key for key, cell in cells.items() if "over_s" in cell)
         over = "".join(f"; {label} takes over {self.limit:g} s at τ = {tau:g}" for label, tau in stopped)
         ratios = {
@@ -74,11 +75,13 @@ class Figure7(Experiment):
         listed = "; ".join(f"{fact.name}: {fact}" for fact in facts if "from which" in fact.name)
         return f"Figure 7: {listed or 'times were disturbed by other processes'}{over}; {drawn}"
 
-    def _curve(self, work: Work, label: str, words: str) -> Iterator[tuple[tuple[str, float], dict[str, Any]]]:
+    def _curve(
+        self, work: Work, label: str, choices: dict[str, Any]
+    ) -> Iterator[tuple[tuple[str, float], dict[str, Any]]]:
         """Time a method at descending thresholds, up to the first at which it is stopped."""
         for tau in reversed(self.taus):
-            matcher = Line.composed(label, f"{words} tau={tau}", work.settings).matcher
-            cell = vector_times(work, [matcher], f"figure7: {label}, tau {tau:g}", self.limit)[0]
+            method = method_of(choices, work.settings, label=label, **self.fixed, tau=tau)
+            cell = vector_times(work, [method], f"figure7: {label}, tau {tau:g}", self.limit)[0]
             yield (label, float(tau)), cell
             if "over_s" in cell:
                 return

@@ -7,10 +7,10 @@ from itertools import product
 from typing import Any
 
 from experiments.claims.facts import Fact
-from experiments.config import Experiment, Settings
+from experiments.config import Experiment, Settings, methods_of
 from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.work.curves import MEASURES, Curve, compared, finite
-from experiments.work.study import IMATCH_BAND, Work, lines_of
+from experiments.work.study import IMATCH_BAND, Work
 from spotsigs.errors import require
 
 BANDS = "F1 of I-Match and I-Match-S by IDF band, with 95 % intervals over resampled clusters; the axes differ"
@@ -29,8 +29,8 @@ class IMatchFigures(Experiment):
 
     Attributes
     ----------
-    methods : dict of str to str
-        I-Match and I-Match-S, as on the command line.
+    methods : dict of str to dict
+        I-Match and I-Match-S.
     idf_min, idf_max : list of float
         Bounds of the bands, which are their combinations; they contain the paper's 0.4 and 0.75.
     lexica : list of int
@@ -41,7 +41,7 @@ class IMatchFigures(Experiment):
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, section 5.3.3. Kolcz, Chowdhury, Alspector, KDD 2004.
     """
 
-    methods: dict[str, str] = field(default_factory=dict)
+    methods: dict[str, dict[str, Any]] = field(default_factory=dict)
     idf_min: list[float] = field(default_factory=lambda: [0.0, 0.2, 0.3, 0.4, 0.5, 0.6])
     idf_max: list[float] = field(default_factory=lambda: [0.65, 0.75, 0.85, 1.0])
     lexica: list[int] = field(default_factory=lambda: [1, 2, 3, 5, 7, 10])
@@ -59,15 +59,16 @@ class IMatchFigures(Experiment):
         """Write both figures and the facts; return a summary."""
         work = Work.begin(self.results, settings)
         bands = [band for band in product(self.idf_min, self.idf_max) if band[0] < band[1]]
-        lines: dict[tuple[str, Any], str] = {}
-        for name, words in self.methods.items():
+        chosen: dict[Any, dict[str, Any]] = {}
+        for name, choices in self.methods.items():
             for low, high in bands:
-                band = f"idf_min={low} idf_max={high} matcher.idf_min={low} matcher.idf_max={high}"
-                lines[name, (low, high)] = f"{words} {band}"
+                band = {"idf_min": low, "idf_max": high, "matcher.idf_min": low, "matcher.idf_max": high}
+                chosen[name, (low, high)] = choices | band
             for count in self.lexica:
-                lines[name, count] = f"{words} matcher.lexica={count}"
-        by_label = work.curves(lines_of({str(key): words for key, words in lines.items()}, settings), [], "imatch")
-        curves = {key: by_label[str(key)] for key in lines}
+                chosen[name, count] = choices | {"matcher.lexica": count}
+        methods = methods_of({str(key): choices for key, choices in chosen.items()}, settings, **self.fixed)
+        by_label = work.curves(methods, [], "imatch")
+        curves = {key: by_label[str(key)] for key in chosen}
         facts = [*_band_facts(curves, bands), *_lexica_facts(curves, self.lexica[-1])]
         work.facts(facts)
         drawn = f"{self._draw_bands(work, curves)}; {self._draw_lexica(work, curves)}"

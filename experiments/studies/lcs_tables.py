@@ -11,24 +11,22 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.claims.published import published
-from experiments.config import Experiment, Settings
+from experiments.config import Experiment, Settings, method_of
 from experiments.show.tables import Column, Table
 from experiments.studies.table1 import AT_PAPER, PUBLISHED
 from experiments.work.curves import ends, finite, resampled_fact, resampled_means
 from experiments.work.extracted_collections import Stored
 from experiments.work.machine_load import QUIET, ForeignLoad
 from experiments.work.result_cache import Task
-from experiments.work.study import Line, Work
+from experiments.work.study import Work
 from experiments.work.timing import quotient
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.clustering.clusters import cluster
-from spotsigs.contracts import Matcher
 from spotsigs.evaluation.documents import stories
+from spotsigs.method import Method
 from spotsigs.records import Truth
-from spotsigs.signatures.idf import IdfFilter
 
 SIMHASH, COSINE, LCS = "simhash", "Cosine", "LCS"
-WORDS = "signature=shingles1 idf_min=0 idf_max=1"
 Groups = NDArray[np.int64]
 
 
@@ -58,39 +56,36 @@ class LcsTables(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Write both tables; return them as text."""
         work = Work.begin(self.results, settings)
-        lines = self._lines(work)
-        stored = work.read(lines[LCS].signature)
+        methods = self._methods(work)
+        stored = work.read(methods[LCS])
         truth = stored.truth()
         names = [site_of(document) for document in stored.signatures().doc_ids]
         sites = np.unique(np.array(names, dtype=str), return_inverse=True)[1].astype(np.int64)
         sets, times = {}, {}
-        for name, line in lines.items():
-            given = (stored, line.idf_filter, line.matcher)
-            arguments = dict(zip(("stored", "idf_filter", "matcher"), given, strict=True))
+        for name, method in methods.items():
+            arguments = {"stored": stored, "method": method}
             [found] = work.cells.run([Task(function=similar_sets, arguments=arguments)], f"lcs_tables: {name}")
             sets[name] = Sets.of(np.array(found["labels"]), truth, sites)
-            [times[name]] = work.times([given], self.repeats, f"lcs_tables: time of {name}")
-        first = _first(work, sets, times, {name: line.matcher.threshold for name, line in lines.items()})
-        second, stage_facts = _second(work, stored, lines[LCS])
+            [times[name]] = work.times([method], self.repeats, f"lcs_tables: time of {name}")
+        first = _first(work, sets, times, {name: method.tau for name, method in methods.items()})
+        second, stage_facts = _second(work, stored, methods[LCS])
         work.facts([*_first_facts(sets, times), *stage_facts])
         return f"{first}\n\n{second}"
 
-    def _lines(self, work: Work) -> dict[str, Line]:
+    def _methods(self, work: Work) -> dict[str, Method]:
         """Return each method at its best threshold; LCS runs at every one, since its pairs depend on it."""
-        simhash = Line.composed(SIMHASH, f"{WORDS} matcher=simhash", work.settings)
-        cosine = Line.composed(COSINE, f"{WORDS} matcher=set_measure", work.settings)
-        curve = work.curves([cosine], self.taus, "lcs_tables: Cosine")[COSINE]
+        simhash, cosine, lcs = (
+            method_of({"matcher": matcher}, work.settings, **self.fixed)
+            for matcher in ("simhash", "set_measure", "lcs")
+        )
+        curve = work.curves({COSINE: cosine}, self.taus, "lcs_tables: Cosine")[COSINE]
         best, best_f1 = simhash, -1.0
         for tau in self.taus:
-            line = Line.composed(LCS, f"{WORDS} matcher=lcs tau={tau}", work.settings)
-            f1 = finite(work.curves([line], [tau], "lcs_tables: LCS")[LCS].micro[2, 0])
+            method = lcs.at(tau)
+            f1 = finite(work.curves({LCS: method}, [tau], "lcs_tables: LCS")[LCS].micro[2, 0])
             if f1 > best_f1:
-                best, best_f1 = line, f1
-        return {
-            SIMHASH: simhash,
-            COSINE: replace(cosine, matcher=cosine.matcher.at(curve.taus[curve.best])),
-            LCS: best,
-        }
+                best, best_f1 = method, f1
+        return {SIMHASH: simhash, COSINE: cosine.at(curve.taus[curve.best]), LCS: best}
 
 
 def _first(work: Work, sets: dict[str, Sets], times: dict[str, dict[str, Any]], taus: dict[str, float | None]) -> str:
@@ -120,9 +115,9 @@ def _first(work: Work, sets: dict[str, Sets], times: dict[str, dict[str, Any]], 
     return work.table(table, "lcs_table1")
 
 
-def _second(work: Work, stored: Stored, line: Line) -> tuple[str, list[Fact]]:
-    matcher = line.matcher.with_threads(work.settings.threads or all_cores())
-    arguments = {"stored": stored, "idf_filter": line.idf_filter, "matcher": matcher}
+def _second(work: Work, stored: Stored, method: Method) -> tuple[str, list[Fact]]:
+    matcher = method.matcher.with_threads(work.settings.threads or all_cores())
+    arguments = {"stored": stored, "method": replace(method, matcher=matcher)}
     (cell,) = work.cells.run([Task(function=stages, arguments=arguments, alone=True)], "lcs_tables: stages")
     printed = {str(row["stage"]): row for row in published("lcs_table2")}
     rows = [
@@ -176,16 +171,17 @@ SECOND_NOTES = (
 )
 
 
-def similar_sets(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher) -> dict[str, Any]:
+def similar_sets(*, stored: Stored, method: Method) -> dict[str, Any]:
     """Return the set of each page, a connected component of the matcher's pairs."""
-    return {"labels": cluster(matcher(stored.corpus(idf_filter)), clusters="components").labels.tolist()}
+    return {"labels": cluster(stored.joined(method)(method.matcher).pairs, clusters="components").labels.tolist()}
 
 
-def stages(*, stored: Stored, idf_filter: IdfFilter, matcher: Any) -> dict[str, Any]:
+def stages(*, stored: Stored, method: Method) -> dict[str, Any]:
     """Return the rows of `lcs_stages`, and whether other processes disturbed their times."""
     from baselines.lcs.lcs_stages import lcs_stages
 
-    corpus, truth = stored.corpus(idf_filter), stored.truth()
+    corpus, truth = stored.joined(method).corpus, stored.truth()
+    matcher: Any = method.matcher
     with ForeignLoad() as load:
         rows = lcs_stages(matcher, corpus, truth)
     return {"rows": [row._asdict() for row in rows], "contended": load.cores > QUIET}

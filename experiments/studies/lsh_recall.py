@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from experiments.claims.facts import Fact
-from experiments.config import Experiment, Settings
+from experiments.config import Experiment, Settings, method_of, methods_of
 from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.work.extracted_collections import Stored
 from experiments.work.result_cache import Task
-from experiments.work.study import Line, Work, lines_of
+from experiments.work.study import Work
 from spotsigs.errors import as_tau, require
-from spotsigs.matching.algorithm1 import SpotSigs
-from spotsigs.signatures.idf import IdfFilter
+from spotsigs.method import Method
 
 NATIVE, DATASKETCH, PREDICTED, EXACT = "LSH-S (native)", "LSH-S (datasketch)", "S-curve's prediction", "SpotSigs"
 ALL_BUT = 0.995
@@ -27,9 +26,6 @@ CAPTION = (
     "range; dashed: 98 % of the recall of SpotSigs, and 64 tables, at which the paper has equal recall; the star is "
     "published"
 )
-
-SPOTS = "signature=spotsigs idf_max=0.85"
-"""Signatures in the paper's band; k is always 6 (section 5.3.3)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,35 +98,32 @@ class LshRecall(Experiment):
     def _measured(self, work: Work) -> tuple[float, dict[int, Any], dict[int, float]]:
         """Return the recall of SpotSigs, of native LSH by l and seed, and of datasketch by l."""
         seeds = range(work.settings.seed, work.settings.seed + self.seeds)
-        methods = {"exact": SPOTS}
+        methods: dict[str, dict[str, Any]] = {"exact": {}}
         for tables in self.tables:
-            methods[f"datasketch {tables}"] = f"{SPOTS} matcher=lsh matcher.l={tables}"
+            methods[f"datasketch {tables}"] = {"matcher": "lsh", "matcher.l": tables}
             for seed in seeds:
-                methods[f"native {tables} {seed}"] = (
-                    f"{SPOTS} matcher=lsh_native matcher.l={tables} matcher.seed={seed}"
-                )
-        curves = work.curves(lines_of(methods, work.settings), [self.tau], "lsh_recall")
+                native = {"matcher": "lsh_native", "matcher.l": tables, "matcher.seed": seed}
+                methods[f"native {tables} {seed}"] = native
+        curves = work.curves(methods_of(methods, work.settings, **self.fixed), [self.tau], "lsh_recall")
         recall = {label: float(curve.micro[1, 0]) for label, curve in curves.items()}
-        native = {tables: np.array([recall[f"native {tables} {seed}"] for seed in seeds]) for tables in self.tables}
-        return recall["exact"], native, {tables: recall[f"datasketch {tables}"] for tables in self.tables}
+        by_tables = {tables: np.array([recall[f"native {tables} {seed}"] for seed in seeds]) for tables in self.tables}
+        return recall["exact"], by_tables, {tables: recall[f"datasketch {tables}"] for tables in self.tables}
 
     def _predicted(self, work: Work) -> dict[int, float]:
         """Return the recall by l that the S-curve predicts from the similarities of the true pairs."""
-        line = Line.composed("SpotSigs", SPOTS, work.settings)
-        arguments = {"stored": work.read(line.signature), "idf_filter": line.idf_filter, "tau": self.tau, "k": 6}
+        method = method_of({}, work.settings, **self.fixed).at(self.tau)
+        arguments = {"stored": work.read(method), "method": method, "k": 6}
         task = Task(function=predicted_recall, arguments=arguments | {"tables": self.tables})
         (cell,) = work.cells.run([task], "lsh_recall: prediction")
         return dict(zip(self.tables, cell["recall"], strict=True))
 
 
-def predicted_recall(
-    *, stored: Stored, idf_filter: IdfFilter, tau: float, k: int, tables: Sequence[int]
-) -> dict[str, Any]:
+def predicted_recall(*, stored: Stored, method: Method, k: int, tables: Sequence[int]) -> dict[str, Any]:
     """Return the expected recall of LSH over l: the true pairs at tau, weighted by the S-curve."""
     from baselines.lsh_native import s_curve
 
     truth = stored.truth()
-    pairs = SpotSigs(tau=tau, threads=1)(stored.corpus(idf_filter))
+    pairs = stored.joined(method)(method.matcher.with_threads(1)).pairs
     same = (truth.labels[pairs.i] == truth.labels[pairs.j]) & (truth.labels[pairs.i] >= 0)
     sizes = np.bincount(truth.labels[truth.labels >= 0])
     positive = (sizes * (sizes - 1) // 2).sum()

@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
-from experiments.config import Experiment, Settings
+from experiments.config import Experiment, Settings, method_of
 from experiments.show.figures import Panel, Point, draw_lines
-from experiments.work.study import PAPER_BAND, Work
+from experiments.work.study import Work
 from spotsigs.errors import as_tau, require
 from spotsigs.matching.partitions import Convention, partition_boundaries
-from spotsigs.signatures.idf import IdfFilter
-from spotsigs.signatures.spots import SpotSignatures
 
 CAPTION = (
     "Partitioning effects (slides): documents by length, and documents in each partition and in as many bins of equal "
@@ -51,8 +49,8 @@ class Partitions(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Draw both distributions; return a summary."""
         work = Work.begin(self.results, settings)
-        stored = work.read(SpotSignatures())
-        lengths = stored.corpus(IdfFilter(idf_min=PAPER_BAND[0], idf_max=PAPER_BAND[1])).vectors.lengths
+        method = method_of({}, settings, **self.fixed)
+        lengths = work.read(method).joined(method).corpus.vectors.lengths
         lengths = lengths[lengths > 0]
         per_length = np.bincount(np.minimum(lengths, self.rho))[1:]
         filled = np.flatnonzero(per_length)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
-from experiments.config import Experiment, Settings, composed
+from experiments.config import Experiment, Settings, composed, method_of, methods_of
 from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
 from experiments.work.cross_validation import (
@@ -22,14 +22,13 @@ from experiments.work.cross_validation import (
 )
 from experiments.work.curves import STEP, thresholds
 from experiments.work.extracted_collections import Stored
-from experiments.work.study import SEVERAL, Line, Work, lines_of
+from experiments.work.study import SEVERAL, Work, task_of
 from spotsigs.clustering.clusters import ClusterMethod, cluster
-from spotsigs.contracts import Matcher
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.evaluation.metrics import ends
+from spotsigs.method import Method
 from spotsigs.records import Corpus
-from spotsigs.signatures.idf import IdfFilter
 
 TEST = 0.2
 """Fraction of the kept pages in the test set."""
@@ -71,18 +70,15 @@ class Setting:
 
     Attributes
     ----------
-    words : str
-        Overrides of signature and matcher.
-    clusters : {"leaders", "components"}
-        Which pages of a group are kept.
+    method : dict of str to object
+        Groups and keys of the method.
     contained : float or None
         If set, remove pages of which this fraction of signatures occurs in earlier kept pages, without a matcher.
     whole_page : bool
         Use the method on whole pages alone.
     """
 
-    words: str
-    clusters: str = "components"
+    method: dict[str, Any]
     contained: float | None = None
     whole_page: bool = False
 
@@ -95,12 +91,12 @@ class Practice(Experiment):
     ----------
     collections : dict of str to str
         Overrides that choose each collection, by name; those that cannot be fetched are left out.
-    texts : dict of str to str
-        Overrides of ``text`` by label.
+    texts : dict of str to dict
+        Groups and keys of the text by label.
     settings : dict of str to dict
         Attributes of `Setting` by label.
-    swept : dict of str to str
-        Methods of the figure over thresholds, as on the command line.
+    swept : dict of str to dict
+        Methods of the figure over thresholds.
     default : str
         One of the settings, the default of the command ``spotsigs``: a star in that figure.
     drawn : list of str
@@ -110,9 +106,9 @@ class Practice(Experiment):
     """
 
     collections: dict[str, str] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, dict[str, Any]] = field(default_factory=dict)
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
-    swept: dict[str, str] = field(default_factory=dict)
+    swept: dict[str, dict[str, Any]] = field(default_factory=dict)
     default: str = ""
     drawn: list[str] = field(default_factory=list)
     step: float = STEP
@@ -138,40 +134,36 @@ class Practice(Experiment):
         table = Table(caption="Usual settings on whole collections", columns=COLUMNS, rows=rows, notes=(NOTES,))
         return "\n\n".join([work.table(table, "settings"), *self._figures(work, rows, lines), *left_out])
 
-    def _lines(self, settings: Settings) -> Iterator[tuple[str, str, Setting, Line]]:
+    def _chosen(self, settings: Settings) -> Iterator[tuple[str, str, Setting, Method]]:
         """Yield text, label, setting and method of each row."""
-        for text, words in self.texts.items():
+        for text, fixed in self.texts.items():
             for label, values in self.settings.items():
                 setting = Setting(**values)
-                if not (words and setting.whole_page):
-                    line = Line.composed(f"{label}, {text}", f"{setting.words} {words}", settings)
-                    yield text, label, setting, line
+                if not (fixed and setting.whole_page):
+                    yield text, label, setting, method_of(setting.method, settings, label=label, **fixed)
 
     def _rows(self, work: Work, name: str, collection: Any) -> list[dict[str, Any]]:
-        chosen = list(self._lines(work.settings))
-        stored = work.read_lines([line for *_, line in chosen], collection)
-        tasks = [
-            line.task(decisions, stored[line.label], clusters=setting.clusters, contained=setting.contained)
-            for _, _, setting, line in chosen
-        ]
+        chosen = {f"{row[1]}, {row[0]}": row for row in self._chosen(work.settings)}
+        stored = work.read_all({key: row[3] for key, row in chosen.items()}, collection)
+        tasks = [task_of(decisions, stored[key], row[3], contained=row[2].contained) for key, row in chosen.items()]
         found = work.cells.run(tasks, f"practice: {name}")
         rows = [
             {"collection": name, "text": text, "method": label} | cell
-            for (text, label, *_), cell in zip(chosen, found, strict=True)
+            for (text, label, *_), cell in zip(chosen.values(), found, strict=True)
         ]
         pages = next(iter(stored.values()))
         everything = _decided(pages, np.ones(len(pages.signatures()), bool))
         return [{"collection": name, "text": "", "method": "none"} | everything, *rows]
 
     def _lines_over_thresholds(self, work: Work, name: str, collection: Any) -> list[Point]:
-        lines = lines_of(self.swept, work.settings)
-        stored = work.read_lines(lines, collection)
+        methods = methods_of(self.swept, work.settings)
+        stored = work.read_all(methods, collection)
         taus = thresholds(self.step)
-        tasks = [line.task(decisions_over_tau, stored[line.label], taus=taus) for line in lines]
+        tasks = [task_of(decisions_over_tau, stored[label], method, taus=taus) for label, method in methods.items()]
         found = work.cells.run(tasks, f"practice: {name}, thresholds")
         return [
-            Point(panel=name, series=f"{line.label}, {clusters}", x=left, y=lost)
-            for line, cell in zip(lines, found, strict=True)
+            Point(panel=name, series=f"{label}, {clusters}", x=left, y=lost)
+            for label, cell in zip(methods, found, strict=True)
             for clusters, values in cell.items()
             for lost, left in values
         ]
@@ -203,34 +195,30 @@ class Practice(Experiment):
         ]
 
 
-def decisions(
-    *, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: bool, clusters: str, contained: float | None
-) -> dict[str, Any]:
+def decisions(*, stored: Stored, method: Method, contained: float | None) -> dict[str, Any]:
     """Decide which documents of a collection with truth are kept; return the columns of the table.
 
     The parameters are those of `experiments.work.curves.quality_curve` and `Setting`.
     """
-    corpus, truth = stored.corpus(idf_filter, sets=sets), stored.truth()
-    if contained is None:
-        found = cluster(matcher.with_threads(1)(corpus), clusters=clusters)
-        largest = int(found.sizes.max(initial=0))
-        kept, bcubed = kept_by(found), b_cubed(found, truth)[2]
-    else:
-        kept, bcubed, largest = not_contained(corpus, contained), None, None
-    return {"bcubed_f1": bcubed, "largest": largest, **_decided(stored, kept)}
+    joined, truth = stored.joined(method), stored.truth()
+    if contained is not None:
+        return {"bcubed_f1": None, "largest": None, **_decided(stored, not_contained(joined.corpus, contained))}
+    made, _ = method.decide(joined(method.matcher.with_threads(1)))
+    largest = int(made.clusters.sizes.max(initial=0))
+    return {"bcubed_f1": b_cubed(made.clusters, truth)[2], "largest": largest, **_decided(stored, made.kept)}
 
 
 def decisions_over_tau(
-    *, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: bool, taus: Sequence[float]
+    *, stored: Stored, method: Method, taus: Sequence[float]
 ) -> dict[str, list[tuple[float, float]]]:
     """Return lost stories and left duplicates at each threshold by clustering, from one join at the lowest."""
     truth = stored.truth()
-    pairs = matcher.at(min(taus)).with_threads(1)(stored.corpus(idf_filter, sets=sets))
-    found: dict[str, list[tuple[float, float]]] = {method.value: [] for method in ClusterMethod}
+    pairs = stored.joined(method)(method.matcher.at(min(taus)).with_threads(1)).pairs
+    found: dict[str, list[tuple[float, float]]] = {way.value: [] for way in ClusterMethod}
     for tau in taus:
         reported = pairs.at(tau)
-        for method, values in found.items():
-            decisions = decided(kept_by(cluster(reported, clusters=method)), truth)
+        for clusters, values in found.items():
+            decisions = decided(kept_by(cluster(reported, clusters=clusters)), truth)
             values.append((decisions.lost, decisions.left))
     return found
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from experiments.claims.facts import Fact
-from experiments.config import Experiment, Settings, composed
+from experiments.config import Experiment, Settings, composed, method_of
 from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
 from experiments.work.curves import STEP, Curve, compared, ends, finite, thresholds
-from experiments.work.study import Work, lines_of
+from experiments.work.study import Work
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import MEASURES
 
@@ -34,11 +34,11 @@ class QualityCurves(Experiment):
         Caption of the figure.
     marked : str
         Sentence on the published values, if they are drawn.
-    methods : dict of str to str
-        Methods by label, each as on the command line.
-    panels : dict of str to str
-        Words that a panel adds to each method. The label of a curve is then ``method, panel``. If empty, there is
-        one panel for each collection, and the label is that of the method.
+    methods : dict of str to dict
+        Methods by label.
+    panels : dict of str to dict
+        Groups and keys that a panel fixes for all methods. The label of a curve is then ``method, panel``. If empty,
+        there is one panel for each collection, and the label is that of the method.
     further : list of str
         Words of further collections, evaluated if the collection of the run is `gold`, the default; those that cannot
         be fetched are omitted.
@@ -67,8 +67,8 @@ class QualityCurves(Experiment):
 
     caption: str = ""
     marked: str = ""
-    methods: dict[str, str] = field(default_factory=dict)
-    panels: dict[str, str] = field(default_factory=dict)
+    methods: dict[str, dict[str, Any]] = field(default_factory=dict)
+    panels: dict[str, dict[str, Any]] = field(default_factory=dict)
     further: list[str] = field(default_factory=list)
     dots: bool = False
     marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -111,9 +111,13 @@ class QualityCurves(Experiment):
         return "; ".join([f"{name}: best F1 on {'; on '.join(best)}", *left_out, written])
 
     def _curves(self, work: Work) -> dict[str, Curve]:
-        words = {self._label(m, p): f"{self.methods[m]} {self.panels.get(p, '')}" for p, m in self._keys()}
-        lines = lines_of(words, work.settings)
-        return work.curves(lines, thresholds(self.step), work.settings.names["experiment"])
+        methods = {
+            self._label(name, panel): method_of(
+                self.methods[name], work.settings, label=name, **self.fixed, **self.panels.get(panel, {})
+            )
+            for panel, name in self._keys()
+        }
+        return work.curves(methods, thresholds(self.step), work.settings.names["experiment"])
 
     def _drawn(self, work: Work, name: str, caption: str, curves: Curves) -> str:
         if self.dots:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import process_time
 from typing import Any, ClassVar, NamedTuple
@@ -16,7 +16,7 @@ from experiments.config import Experiment, Settings
 from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
 from experiments.work.machine_load import TracedMemory
-from experiments.work.study import Work
+from experiments.work.study import Work, equally_exact
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
 from spotsigs.clustering.tables import write_tables
@@ -25,7 +25,7 @@ from spotsigs.errors import require
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.in_memory import Matched
-from spotsigs.outofcore.pipeline import Store, VectorSettings, fitting
+from spotsigs.outofcore.pipeline import Store, fitting
 from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.segments import Segments
 from spotsigs.outofcore.vectorize import parse_memory
@@ -93,8 +93,8 @@ class Scale(Experiment):
             "tasks": found.pairs.counters["tasks"],
             "counters": dict(found.pairs.counters),
             "rows": rows,
-            "join_in_memory_core_seconds": _compare(found, settings.tau),
-            "tau": settings.tau,
+            "join_in_memory_core_seconds": _compare(found, settings.method.tau or 1.0),
+            "tau": settings.method.tau,
         }
         write_json(folder / "scale.json", facts)
         self._draw(work, folder)
@@ -109,21 +109,20 @@ class Scale(Experiment):
         def say(sentence: str) -> None:
             memory.stage = STAGE_OF.get(sentence.partition(":")[0], memory.stage)
 
+        # the band of the experiment, whatever that of data=; without duplicates, to measure the join
+        method = replace(settings.method, idf_filter=IdfFilter(), duplicates=Sameness.off)
         store = Store(
             folder=folder / "store",
-            text=settings.text,
-            scheme=settings.signature,
+            method=replace(method, matcher=equally_exact(method.matcher)),
             engine=fitting(settings.engine, budget),
             memory=budget,
             say=say,
         )
-        # the band of the experiment, whatever that of data=; without duplicates, to measure the join
-        of = VectorSettings(idf_filter=IdfFilter(), sets=settings.sets, sameness=Sameness.off)
-        found = store.match(Jsonl(path=str(folder / "pages")), settings.tau, of)
+        found = store.match(Jsonl(path=str(folder / "pages")))
         pairs = found.pairs
         memory.stage = "clusters"
-        clusters = cluster(pairs, clusters=settings.clusters)
-        decisions = decide(pairs.chunks(), clusters, settings.keep, compared=found.compared())
+        clusters = cluster(pairs, clusters=settings.method.clusters)
+        decisions = decide(pairs.chunks(), clusters, settings.method.keep, compared=found.compared())
         held = cohesion(clusters, pairs.chunks())
         memory.stage = "tables"
         end_workers()

@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 from data.collections.newsframes import NewsFrames
 from data.collections.newsframes.frames import Frame
 from experiments.claims.facts import Fact
-from experiments.config import Experiment, Settings, composed
+from experiments.config import Experiment, Settings, composed, methods_of
 from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
 from experiments.show.tables import Column, Table
 from experiments.work.cross_validation import (
@@ -27,7 +27,7 @@ from experiments.work.cross_validation import (
     over_splits,
 )
 from experiments.work.curves import STEP, thresholds
-from experiments.work.study import SEVERAL, Work, lines_of
+from experiments.work.study import SEVERAL, Work, task_of
 from experiments.work.template_free import TemplateFree
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import ends
@@ -102,15 +102,17 @@ class Treatment:
 
     Attributes
     ----------
-    words, data : str
-        Overrides of the method and of the collection.
+    method : dict of str to object
+        Groups and keys that it fixes for all methods.
+    data : str
+        Overrides of the collection.
     template_free : bool
         Remove templates from the text, see `TemplateFree`.
     same_text : bool
         All signatures are those of the same text.
     """
 
-    words: str = ""
+    method: dict[str, Any] = field(default_factory=dict)
     data: str = ""
     template_free: bool = False
     same_text: bool = True
@@ -144,7 +146,7 @@ class SignatureStudy(Experiment):
     """
 
     collections: dict[str, dict[str, Any]] = field(default_factory=dict)
-    signatures: dict[str, str] = field(default_factory=dict)
+    signatures: dict[str, dict[str, Any]] = field(default_factory=dict)
     treatments: dict[str, dict[str, Any]] = field(default_factory=dict)
     leader: str = "spots"
     rivals: list[str] = field(default_factory=list)
@@ -200,13 +202,17 @@ class SignatureStudy(Experiment):
         settings: Settings,
         more: str = "",
     ) -> dict[str, OverSplits]:
-        lines = lines_of({label: f"{words} {treatment.words}" for label, words in self.signatures.items()}, settings)
+        methods = methods_of(self.signatures, settings, **self.fixed, **treatment.method)
         study = {"taus": thresholds(self.step), "splits": self.splits, "samples": self.samples}
         study |= {"site": chosen.site, "stories": chosen.stories}
-        of_seeds = [work.read_lines(lines, collection) for collection in treatment.collections(chosen, more)]
-        tasks = [line.task(over_splits, stored[line.label], **study) for stored in of_seeds for line in lines]
+        of_seeds = [work.read_all(methods, collection) for collection in treatment.collections(chosen, more)]
+        tasks = [
+            task_of(over_splits, stored[label], method, **study)
+            for stored in of_seeds
+            for label, method in methods.items()
+        ]
         cells = work.cells.run(tasks, describe)
-        return {line.label: OverSplits(tuple(cells[k :: len(lines)])) for k, line in enumerate(lines)}
+        return {label: OverSplits(tuple(cells[k :: len(methods)])) for k, label in enumerate(methods)}
 
     def _mechanism(self, work: Work, chosen: StudiedCollection, settings: Settings) -> dict[str, Difference]:
         """Return by rival how much more the lead changes by dense templates than by the placebo."""

@@ -8,11 +8,12 @@ from typing import Any
 
 from experiments.claims.facts import Fact
 from experiments.claims.published import published
-from experiments.config import Experiment, Settings
+from experiments.config import Experiment, Settings, methods_of
 from experiments.show.tables import Column, Table
 from experiments.work.curves import MEASURES, STEP, Curve, thresholds
-from experiments.work.study import Line, Work, lines_of
+from experiments.work.study import Work
 from experiments.work.timing import cost, quotient
+from spotsigs.method import Method
 
 PUBLISHED, AT_PAPER, AT_BEST = "published", "measured", "measured at its best tau"
 
@@ -55,8 +56,8 @@ class Table1(Experiment):
 
     Attributes
     ----------
-    methods : dict of str to str
-        Rows by label, each as on the command line at the paper's threshold.
+    methods : dict of str to dict
+        Rows by label, each at the paper's threshold.
     step : float
         Distance between thresholds, a divisor of 1. One exact join at the lowest threshold serves all of them.
     repeats : int
@@ -67,28 +68,27 @@ class Table1(Experiment):
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, Table 1 and section 5.3.
     """
 
-    methods: dict[str, str] = field(default_factory=dict)
+    methods: dict[str, dict[str, Any]] = field(default_factory=dict)
     step: float = STEP
     repeats: int = 5
 
     def __call__(self, settings: Settings) -> str:
         """Write the table and the facts; return the table as text."""
         work = Work.begin(self.results, settings)
-        lines = lines_of(self.methods, settings)
-        curves = work.curves(lines, thresholds(self.step), "table1: quality")
-        wanted = [(line, *at) for line in lines for at in _settings(line, curves[line.label])]
-        matchers = [(work.read(line.signature), line.idf_filter, line.matcher.at(tau)) for line, tau, _ in wanted]
-        times = work.times(matchers, self.repeats, "table1: times")
-        cells = {(line.label, row): cell for (line, _, row), cell in zip(wanted, times, strict=True)}
+        methods = methods_of(self.methods, settings, **self.fixed)
+        curves = work.curves(methods, thresholds(self.step), "table1: quality")
+        wanted = [(label, *at) for label, method in methods.items() for at in _settings(method, curves[label])]
+        times = work.times([methods[label].at(tau) for label, tau, _ in wanted], self.repeats, "table1: times")
+        cells = {(label, row): cell for (label, _, row), cell in zip(wanted, times, strict=True)}
         of_gold = settings.names["data"] == "gold"  # published values are about that collection
         printed = {str(row["method"]): row for row in published("table1")} if of_gold else {}
         rows: list[dict[str, Any]] = []
-        for line, tau, row in wanted:
-            paper = printed.get(line.label)
+        for label, tau, row in wanted:
+            method, paper = methods[label], printed.get(label)
             if paper and row == AT_PAPER:
                 rows.append(paper | {"row": PUBLISHED, "idf": band_text(paper["idf_min"], paper["idf_max"])})
-            measured = _measured(line, tau, row, curves[line.label]) | cost(cells[line.label, row])
-            measured["parse_ms"] = work.parse_ms(line.signature)
+            measured = {"method": label, "row": row} | _measured(method, tau, curves[label]) | cost(cells[label, row])
+            measured["parse_ms"] = work.parse_ms(method)
             measured["difference"] = measured["f1"] - float(paper["f1"] or 0) if paper else None
             rows.append(measured)
         work.facts([*_quality_facts(rows, curves), *_cost_facts(rows, cells)])
@@ -96,22 +96,20 @@ class Table1(Experiment):
         return work.table(Table(caption=caption, columns=COLUMNS, rows=rows, notes=NOTES), "table1")
 
 
-def _settings(line: Line, curve: Curve) -> list[tuple[float | None, str]]:
+def _settings(method: Method, curve: Curve) -> list[tuple[float | None, str]]:
     """Return the thresholds of a method, and the kind of row of each."""
     if not curve.taus:
         return [(None, AT_PAPER)]
-    return [(line.matcher.threshold, AT_PAPER), (curve.taus[curve.best], AT_BEST)]
+    return [(method.tau, AT_PAPER), (curve.taus[curve.best], AT_BEST)]
 
 
-def _measured(line: Line, tau: float | None, row: str, curve: Curve) -> dict[str, Any]:
+def _measured(method: Method, tau: float | None, curve: Curve) -> dict[str, Any]:
     """Return a method's parameters and quality at a threshold as a row of the table."""
     at = 0 if tau is None else curve.at(tau)
     values: dict[str, Any] = {
-        "method": line.label,
-        "row": row,
-        "idf": band_text(*line.band),
+        "idf": band_text(*method.band),
         "tau": tau,
-        **dict(zip("kl", line.matcher.hash_tables, strict=True)),
+        **dict(zip("kl", method.matcher.hash_tables, strict=True)),
         "spots": curve.cell["signatures"],
         "pairs": curve.cell["pairs"][at],
         "macro_f1": float(curve.macro[2, at]),

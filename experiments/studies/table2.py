@@ -8,13 +8,14 @@ from typing import Any
 
 from experiments.claims.facts import Fact
 from experiments.claims.published import published
-from experiments.config import Experiment, Settings
+from experiments.config import Experiment, Settings, method_of
 from experiments.show.tables import Column, Table
 from experiments.studies.table1 import AT_PAPER, PUBLISHED, band_text
-from experiments.work.study import IMATCH_BAND, Line, Work
+from experiments.work.study import IMATCH_BAND, Work
 from experiments.work.timing import cost, quotient
-from spotsigs.contracts import Matcher, VectorCollection
+from spotsigs.contracts import VectorCollection
 from spotsigs.errors import require
+from spotsigs.method import Method
 
 COLUMNS = [
     Column(name="method", title="Method"),
@@ -53,8 +54,8 @@ class Table2(Experiment):
 
     Attributes
     ----------
-    methods : dict of str to str
-        Rows by label, each as on the command line. Each of several thresholds, as in ``tau=1.0,0.9``, is a row.
+    methods : dict of str to dict
+        Rows by label. Each of several thresholds, as in ``tau: [1.0, 0.9]``, is a row.
     limits : dict of str to float
         Seconds after which a method is stopped; at full scale, NoPrune takes hours.
 
@@ -63,7 +64,7 @@ class Table2(Experiment):
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, Table 2 and section 5.4.
     """
 
-    methods: dict[str, str] = field(default_factory=dict)
+    methods: dict[str, dict[str, Any]] = field(default_factory=dict)
     limits: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, settings: Settings) -> str:
@@ -73,32 +74,26 @@ class Table2(Experiment):
         cells: dict[tuple[str, float | None], dict[str, Any]] = {}
         rows: list[dict[str, Any]] = []
         printed = {(str(row["method"]), row["tau"]): row for row in published("table2")}
-        for label, matcher in _matchers(self.methods, settings):
-            key = label, matcher.threshold
-            cells[key] = vector_times(work, [matcher], "table2", self.limits.get(label))[0]
-            paper = printed.get((label.removesuffix(" (native)"), matcher.threshold))
+        for label, method in self._methods(settings):
+            key = label, method.tau
+            cells[key] = vector_times(work, [method], "table2", self.limits.get(label))[0]
+            paper = printed.get((label.removesuffix(" (native)"), method.tau))
             if paper is not None:
                 idf = band_text(paper["idf_min"], paper["idf_max"])
                 rows.append(paper | {"row": PUBLISHED, "idf": idf, "documents": WT10G_DOCUMENTS})
-            rows.append(_row(label, matcher, cells[key]))
+            rows.append(_row(label, method, cells[key]))
         work.facts(list(_facts(cells)))
         documents = max(cell.get("documents", 0) for cell in cells.values())
         caption = f"Table 2: SpotSigs and LSH-S on {documents:,} documents with WT10g's totals"
         return work.table(Table(caption=caption, columns=COLUMNS, rows=rows, notes=NOTES), "table2")
 
-
-def _matchers(methods: Mapping[str, str], settings: Settings) -> Iterator[tuple[str, Matcher]]:
-    for label, words in methods.items():
-        for chosen in every_tau(words):
-            yield label, Line.composed(label, chosen, settings).matcher
-
-
-def every_tau(words: str) -> list[str]:
-    """Return the words of a method for each of its thresholds."""
-    listed = next((word for word in words.split() if word.startswith("tau=") and "," in word), None)
-    if listed is None:
-        return [words]
-    return [words.replace(listed, f"tau={tau}") for tau in listed.removeprefix("tau=").split(",")]
+    def _methods(self, settings: Settings) -> Iterator[tuple[str, Method]]:
+        """Yield each method at each of its thresholds."""
+        for label, choices in self.methods.items():
+            taus = choices.get("tau", [None])
+            for tau in taus if isinstance(taus, list) else [taus]:
+                at = {} if tau is None else {"tau": tau}
+                yield label, method_of(choices | at, settings, label=label, **self.fixed)
 
 
 def require_vectors(settings: Settings) -> None:
@@ -109,20 +104,19 @@ def require_vectors(settings: Settings) -> None:
     )
 
 
-def vector_times(work: Work, matchers: Sequence[Matcher], describe: str, limit: float | None) -> list[dict[str, Any]]:
-    """Return the times of matchers on vectors, the same cells for Table 2, Figure 7 and the threads."""
-    base = Line.composed("I-Match-S", "matcher=imatch", work.settings).matcher
-    wanted = [(work.read(), None, matcher) for matcher in matchers]
-    return work.times(wanted, REPEATS, describe, base=base, limit=limit)
+def vector_times(work: Work, methods: Sequence[Method], describe: str, limit: float | None) -> list[dict[str, Any]]:
+    """Return the times of methods on vectors, the same cells for Table 2, Figure 7 and the threads."""
+    base = method_of({"matcher": "imatch"}, work.settings).matcher
+    return work.times(methods, REPEATS, describe, base=base, limit=limit)
 
 
-def _row(label: str, matcher: Matcher, cell: dict[str, Any]) -> dict[str, Any]:
+def _row(label: str, method: Method, cell: dict[str, Any]) -> dict[str, Any]:
     return {
         "method": label,
         "row": AT_PAPER,
         "idf": band_text(*IMATCH_BAND),
-        "tau": matcher.threshold,
-        **dict(zip("kl", matcher.hash_tables, strict=True)),
+        "tau": method.tau,
+        **dict(zip("kl", method.matcher.hash_tables, strict=True)),
         "spots": cell.get("signatures"),
         **{name: cell.get(name) for name in ("documents", "relative_recall", "pairs")},
         **cost(cell),

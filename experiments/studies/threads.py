@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from experiments.claims.facts import Fact
-from experiments.config import Experiment, Settings
+from experiments.config import Experiment, Settings, methods_of
 from experiments.show.tables import Column, Table
 from experiments.studies.table2 import require_vectors, vector_times
-from experiments.work.study import Line, Work
+from experiments.work.study import Work
 from experiments.work.timing import cost, quotient
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import require
@@ -29,8 +29,8 @@ class Threads(Experiment):
 
     Attributes
     ----------
-    methods : dict of str to str
-        Rows by label, each as on the command line.
+    methods : dict of str to dict
+        Rows by label.
     limit : float
         Seconds after which a run is stopped.
 
@@ -39,7 +39,7 @@ class Threads(Experiment):
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, section 1.1: "highly parallelizable".
     """
 
-    methods: dict[str, str] = field(default_factory=dict)
+    methods: dict[str, dict[str, Any]] = field(default_factory=dict)
     limit: float = 120.0
 
     def __post_init__(self) -> None:
@@ -52,12 +52,11 @@ class Threads(Experiment):
         counts = thread_counts(settings.threads or all_cores())
         rows: list[dict[str, Any]] = []
         facts: list[Fact] = []
-        for label, words in self.methods.items():
-            matcher = Line.composed(label, words, settings).matcher
+        for label, method in methods_of(self.methods, settings, **self.fixed).items():
             cells = {}
             for threads in counts:
                 alone = replace(work, settings=replace(settings, threads=threads))
-                [cells[threads]] = vector_times(alone, [matcher], f"threads: {label}", self.limit)
+                [cells[threads]] = vector_times(alone, [method], f"threads: {label}", self.limit)
             for n, cell in cells.items():
                 ratio = quotient(f"{label}: speed-up on {n} threads", cells[1], cell)
                 row = {"method": label, "threads": n, "speed_up": ratio.value if ratio else None}
@@ -67,7 +66,7 @@ class Threads(Experiment):
                 value, low, high = (end / n for end in (ratio.value, *ratio.interval))
                 facts.append(Fact(name=f"{label}: share of a linear speed-up", value=value, low=low, high=high))
         work.facts(facts)
-        documents = f"{len(work.read().corpus().vectors):,} documents"
+        documents = f"{len(work.read(method).extracted().signatures):,} documents"
         return work.table(Table(caption=f"Speed over threads on {documents}", columns=COLUMNS, rows=rows), "threads")
 
 

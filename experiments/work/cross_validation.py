@@ -17,12 +17,12 @@ from experiments.config import composed, overrides
 from experiments.work.curves import FloatArray
 from experiments.work.extracted_collections import Stored
 from spotsigs.clustering.clusters import cluster
-from spotsigs.contracts import Collection, Matcher, Shard
+from spotsigs.contracts import Collection, Shard
 from spotsigs.errors import require
 from spotsigs.evaluation.documents import stories as stories_of
 from spotsigs.evaluation.metrics import ends, evaluate, micro_averages
+from spotsigs.method import Method
 from spotsigs.records import Clusters, Document, IntArray, Pairs, Skipped, Truth
-from spotsigs.signatures.idf import IdfFilter
 
 RESAMPLES = 400
 """Bootstrap samples of an interval."""
@@ -202,9 +202,7 @@ class HalfOfPairs:
 def over_splits(
     *,
     stored: Stored,
-    idf_filter: IdfFilter,
-    matcher: Matcher,
-    sets: bool,
+    method: Method,
     taus: Sequence[float],
     site: str,
     stories: bool,
@@ -217,7 +215,7 @@ def over_splits(
 
     Parameters
     ----------
-    stored, idf_filter, matcher, sets
+    stored, method
         As in `experiments.work.curves.quality_curve`; the matcher must be verified.
     taus : sequence of float
         Thresholds, ascending.
@@ -235,9 +233,9 @@ def over_splits(
         and ``left`` have an axis of samples between both, whose first entry is the collection itself; ``tau`` and the
         other measures are those of the collection itself. ``stories`` and ``sites``: effective numbers in the half.
     """
-    truth, corpus = stored.truth(), stored.corpus(idf_filter, sets=sets)
-    pairs = matcher.at(min(taus)).with_threads(1)(corpus)
-    levels = Levels.of(truth, corpus.vectors.doc_ids, site)
+    truth, matched = stored.truth(), stored.joined(method)(method.matcher.at(min(taus)).with_threads(1))
+    pairs = matched.pairs
+    levels = Levels.of(truth, matched.doc_ids, site)
     every = _with_missed(pairs, levels, taus)
     drawn = levels.drawn(splits * samples)
     found: dict[str, list[Any]] = {}

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.work.extracted_collections import Stored
-from spotsigs.contracts import Matcher
 from spotsigs.errors import require
 from spotsigs.evaluation.metrics import (
     MEASURES,
@@ -23,8 +22,7 @@ from spotsigs.evaluation.metrics import (
     resampled_micro,
     tallies,
 )
-from spotsigs.matching.thresholds import JoinedOnce
-from spotsigs.signatures.idf import IdfFilter
+from spotsigs.method import Method
 
 FloatArray = NDArray[np.float64]
 
@@ -46,9 +44,7 @@ def thresholds(step: float) -> list[float]:
     return [round(number / count, 6) for number in range(1, count + 1)]
 
 
-def quality_curve(
-    *, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, taus: Sequence[float], sets: bool = False
-) -> dict[str, Any]:
+def quality_curve(*, stored: Stored, method: Method, taus: Sequence[float]) -> dict[str, Any]:
     """Count true, false and missed pairs at each threshold.
 
     One join serves all thresholds of a verified matcher, see `spotsigs.matching.thresholds.JoinedOnce`.
@@ -57,37 +53,32 @@ def quality_curve(
     ----------
     stored : Stored
         Signatures of a collection with truth.
-    idf_filter : IdfFilter
-        Filter of signatures.
-    matcher : Matcher
-        Matcher; its ``tau`` is replaced by the thresholds.
+    method : Method
+        Method; its threshold is replaced.
     taus : sequence of float
         Thresholds, ascending; empty for a matcher without one.
-    sets : bool
-        Count every signature once.
 
     Returns
     -------
     dict
         ``taus``; ``true, false, missed`` by threshold and truth cluster; ``pairs`` by threshold; ``signatures``.
     """
-    corpus = stored.corpus(idf_filter, sets=sets)
+    joined = stored.joined(method)
     truth = stored.truth()
     thresholds: list[float | None] = list(taus) or [None]
-    has_curve = matcher.threshold is not None or thresholds == [None]
-    require(has_curve, f"{matcher.label} has no threshold to draw a curve over")
-    matcher = matcher.with_threads(1)
-    joined = JoinedOnce(corpus)
+    has_curve = method.tau is not None or thresholds == [None]
+    require(has_curve, f"{method.matcher.label} has no threshold to draw a curve over")
+    matcher = method.matcher.with_threads(1)
     counts, pairs = [], []
     for tau in thresholds:
-        reported = joined(matcher.at(tau))
+        reported = joined(matcher.at(tau)).pairs
         counts.append(tallies(reported, truth))
         pairs.append(len(reported))
     return {
         "taus": thresholds,
         "pairs": pairs,
         **{name: [c[m].tolist() for c in counts] for m, name in enumerate(("true", "false", "missed"))},
-        "signatures": corpus.vectors.n_signatures,
+        "signatures": joined.corpus.vectors.n_signatures,
     }
 
 

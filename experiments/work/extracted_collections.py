@@ -13,14 +13,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from experiments.work.result_cache import code_checksum
-from spotsigs.contracts import Shard, SignatureScheme
+from spotsigs.contracts import Shard, SignatureScheme, VectorCollection
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError
-from spotsigs.exact_duplicates import Sameness
+from spotsigs.exact_duplicates import Copies, Sameness
+from spotsigs.in_memory import Extracted, Joined
+from spotsigs.method import Method
 from spotsigs.outofcore.segments import source_of
-from spotsigs.records import Corpus, Document, RowNumbers, Signatures, Skipped, Truth, Vectors
-from spotsigs.signatures.extract import concatenate, extract, extract_shard, nothing_readable, texts, texts_for
-from spotsigs.signatures.idf import IdfFilter
+from spotsigs.records import Document, RowNumbers, Signatures, Skipped, Truth, Vectors
+from spotsigs.signatures.extract import concatenate, extract, extract_shard, nothing_readable, texts_for
 from spotsigs.storage.store import fingerprint, load_signatures, opened, save_signatures
 
 
@@ -30,20 +31,27 @@ class Source:
 
     Attributes
     ----------
-    collection : Collection
-        Collection of documents or of vectors.
+    collection : Collection or VectorCollection
+        Documents or vectors.
     text : callable or None
         Function from a document to its text; None for a collection of vectors.
     signature : SignatureScheme or None
         Function from tokens to signatures; None for a collection of vectors.
-    sameness : Sameness
+    duplicates : Sameness
         Which documents are exact duplicates, of which a scheme that reads the whole collection uses one.
     """
 
     collection: Any
     text: Any = None
     signature: SignatureScheme | None = None
-    sameness: Sameness = field(default=Sameness.off, repr=False)  # off in all experiments, whose cells are named by it
+    duplicates: Sameness = Sameness.text
+
+    @classmethod
+    def of(cls, collection: Any, method: Method) -> Source:
+        """Return the source of a method's signatures."""
+        if isinstance(collection, VectorCollection):
+            return cls(collection=collection)
+        return cls(collection=collection, text=method.text, signature=method.signature, duplicates=method.duplicates)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,18 +78,19 @@ class Stored:
         own = {name: np.array(getattr(found, name)) for name in ("indptr", "hashes", "counts")}
         return replace(found, **own)
 
-    def corpus(self, idf_filter: IdfFilter | None = None, *, sets: bool = False) -> Corpus:
-        """Return the corpus after the filter; a collection of vectors is not filtered."""
-        source = self.source
-        if source.signature is None:
+    def extracted(self, seconds: float = 0.0) -> Extracted:
+        """Return the signatures and exact duplicates, with the wall seconds of the extraction."""
+        if self.source.signature is None:
             store = opened(self.path, "signatures")
             kinds = {"indptr": np.int64, "hashes": np.uint64, "counts": np.int32}
             vectors = Vectors.from_csr(*(store.whole(name, kind) for name, kind in kinds.items()))
-            return Corpus(vectors.as_sets() if sets else vectors)
-        if idf_filter is None:
-            raise InputError("a collection of pages needs an IDF filter")
-        vectors = idf_filter(self.signatures())
-        return Corpus(vectors.as_sets() if sets else vectors, lambda: texts(source.collection, source.text))
+            return Extracted(_numbered(vectors), Copies.none(len(vectors)), seconds, vectors)
+        signatures = self.signatures()
+        return Extracted(signatures, Copies.among(signatures, self.source.duplicates), seconds)
+
+    def joined(self, method: Method, seconds: float = 0.0) -> Joined:
+        """Return the collection ready to be matched by a method."""
+        return method.joined(self.source.collection, self.extracted(seconds))
 
     def truth(self) -> Truth:
         """Return the truth of the collection, an InputError if it has none."""
@@ -149,8 +158,8 @@ def _extract(group: Sequence[tuple[Source, Path]], engine: Engine) -> None:
         parts = list(engine.map(each, collection.shards()))
     for k, (source, path) in enumerate(group):
         own = Computed([part[k] for part in parts]) if parts else engine
-        found = extract(collection, text, source.signature, own, sameness=source.sameness)
-        if not len(found) and (found.skipped or source.sameness is Sameness.off):
+        found = extract(collection, text, source.signature, own, sameness=source.duplicates)
+        if not len(found) and (found.skipped or source.duplicates is Sameness.off):
             raise nothing_readable(found.skipped)
         save_signatures(path, found)
 
@@ -191,8 +200,8 @@ def _in_each(shard: Shard, *, text: Any, schemes: Sequence[SignatureScheme]) -> 
 def _path(source: Source, folder: Path) -> Path:
     """Return the path of a source's store, which its content, the code and the collection's files determine."""
     parts: list[Any] = [source_of(source.collection, source.text, source.signature), code_checksum()]
-    if source.sameness is not Sameness.off:
-        parts.append(source.sameness.value)
+    if source.duplicates is not Sameness.off:
+        parts.append(source.duplicates.value)
     return folder / f"input-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from data.collections.gold import PAPER_BAND
 from experiments.claims.facts import Fact, write_facts
-from experiments.config import Settings, composed
+from experiments.config import Settings
 from experiments.show.figures import Point
 from experiments.show.tables import Table
 from experiments.work.curves import Curve, quality_curve
@@ -18,16 +16,12 @@ from experiments.work.extracted_collections import Source, Stored, read_together
 from experiments.work.result_cache import Cells, Task
 from experiments.work.timing import time_extraction, time_matcher
 from spotsigs.arrays.parallel import all_cores
-from spotsigs.contracts import Matcher, SignatureScheme, VectorCollection
-from spotsigs.defaults import IDF_MAX, IDF_MIN
+from spotsigs.contracts import Matcher
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.method import Method
 from spotsigs.output_files import write_json
 from spotsigs.runs.provenance import provenance
-from spotsigs.signatures.idf import IdfFilter
-
-BAND = (IDF_MIN, IDF_MAX)
-"""IDF band of the methods under comparison whose words name none, whatever the collection."""
 
 IMATCH_BAND = (0.4, 0.75)
 """IDF band of I-Match and of the WT10g runs (Tables 1 and 2)."""
@@ -36,58 +30,10 @@ SEVERAL = "several collections"
 """Name of the data of an experiment that chooses its collections itself."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """Method under comparison: a line of a figure or a row of a table.
-
-    Attributes
-    ----------
-    label : str
-        Name of the line or row.
-    signature : SignatureScheme
-        Function from tokens to signatures.
-    matcher : Matcher
-        Function from signatures to pairs.
-    band : tuple of float
-        Range of normalised IDF of the kept signatures.
-    sets : bool
-        Count every signature once.
-    text : callable or None
-        Function from a document to its text; None for that of the experiment.
-    """
-
-    label: str
-    signature: SignatureScheme
-    matcher: Matcher
-    band: tuple[float, float] = PAPER_BAND
-    sets: bool = False
-    text: Any = None
-
-    @property
-    def idf_filter(self) -> IdfFilter:
-        """IDF filter of the band."""
-        return IdfFilter(idf_min=self.band[0], idf_max=self.band[1])
-
-    def task(self, function: Callable[..., dict[str, Any]], stored: Stored, **more: Any) -> Task:
-        """Return the call of a function on signatures, with the method's filter and a join of the same pairs."""
-        method = {"idf_filter": self.idf_filter, "matcher": equally_exact(self.matcher), "sets": self.sets}
-        return Task(function=function, arguments={"stored": stored} | method | more)
-
-    @classmethod
-    def composed(cls, label: str, words: str, settings: Settings) -> Line:
-        """Compose a method from overrides, as in ``signature=shingles3 tau=0.4``; without a band, it is `BAND`."""
-        pinned = (f"{key}={value}" for key, value in zip(("idf_min", "idf_max"), BAND, strict=True))
-        chosen = composed(*pinned, *shlex.split(words), f"seed={settings.seed}")
-        band = chosen.idf_filter.idf_min, chosen.idf_filter.idf_max
-        text = chosen.text if "text=" in words else None
-        return cls(
-            label=label, signature=chosen.signature, matcher=chosen.matcher, band=band, sets=chosen.sets, text=text
-        )
-
-
-def lines_of(methods: Mapping[str, str], settings: Settings) -> list[Line]:
-    """Compose the methods of an experiment, given by label, in their order."""
-    return [Line.composed(label, words, settings) for label, words in methods.items()]
+def task_of(function: Callable[..., dict[str, Any]], stored: Stored, method: Method, **more: Any) -> Task:
+    """Return the call of a function on signatures, with a join of the same pairs."""
+    method = replace(method, matcher=equally_exact(method.matcher))
+    return Task(function=function, arguments={"stored": stored, "method": method} | more)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,18 +64,15 @@ class Work:
         cells = Cells(folder=results / "cells", workers=settings.workers)
         return cls(settings=settings, folder=results / settings.names["experiment"], cells=cells)
 
-    def read(self, signature: SignatureScheme | None = None) -> Stored:
-        """Return the collection of the settings with the given signatures, or a collection of vectors."""
-        collection, text = self.settings.collection, self.settings.text
-        if isinstance(collection, VectorCollection):
-            signature = text = None
-        return self._read([Source(collection=collection, text=text, signature=signature)])[0]
+    def read(self, method: Method, collection: Any = None) -> Stored:
+        """Return the signatures of a collection, by default that of the settings, or a collection of vectors."""
+        return self.read_all({"": method}, collection)[""]
 
-    def read_lines(self, lines: Sequence[Line], collection: Any = None) -> dict[str, Stored]:
+    def read_all(self, methods: Mapping[str, Method], collection: Any = None) -> dict[str, Stored]:
         """Return the signatures of a collection, by default that of the settings, by the label of the method."""
-        whole, text = collection or self.settings.collection, self.settings.text
-        sources = [Source(collection=whole, text=line.text or text, signature=line.signature) for line in lines]
-        return dict(zip((line.label for line in lines), self._read(sources), strict=True))
+        whole = self.settings.collection if collection is None else collection
+        sources = [Source.of(whole, method) for method in methods.values()]
+        return dict(zip(methods, self._read(sources), strict=True))
 
     def _read(self, sources: Sequence[Source]) -> list[Stored]:
         """Read the sources that were not read yet, each text once."""
@@ -138,56 +81,58 @@ class Work:
         self.inputs.update(zip(missing, found, strict=True))
         return [self.inputs[repr(source)] for source in sources]
 
-    def parse_ms(self, signature: SignatureScheme) -> float | None:
+    def parse_ms(self, method: Method) -> float | None:
         """Return the milliseconds of reading and extracting; None if other processes were active."""
-        task = Task(function=time_extraction, arguments={"source": self.read(signature).source}, alone=True)
+        task = Task(function=time_extraction, arguments={"source": self.read(method).source}, alone=True)
         [cell] = self.cells.run([task], "time of extraction")
         return None if cell["contended"] else float(cell["parse_ms"])
 
-    def curves(self, lines: Sequence[Line], taus: Sequence[float], describe: str) -> dict[str, Curve]:
-        """Return the quality curve of every line by label; that of a matcher without tau has a single point."""
-        stored = self.read_lines(lines)
+    def curves(self, methods: Mapping[str, Method], taus: Sequence[float], describe: str) -> dict[str, Curve]:
+        """Return the quality curve of every method by label; that of a matcher without tau has a single point."""
+        stored = self.read_all(methods)
         tasks = [
-            line.task(quality_curve, stored[line.label], taus=list(taus) if line.matcher.threshold is not None else [])
-            for line in lines
+            task_of(quality_curve, stored[label], method, taus=list(taus) if method.tau is not None else [])
+            for label, method in methods.items()
         ]
         found = self.cells.run(tasks, describe)
-        return {line.label: Curve(cell) for line, cell in zip(lines, found, strict=True)}
+        return {label: Curve(cell) for label, cell in zip(methods, found, strict=True)}
 
     def times(
         self,
-        matchers: Sequence[tuple[Stored, IdfFilter | None, Matcher]],
+        methods: Sequence[Method],
         repeats: int,
         describe: str,
         *,
         base: Matcher | None = None,
         limit: float | None = None,
     ) -> list[dict[str, Any]]:
-        """Return time, memory and counts of every matcher, measured one at a time with the threads of the settings.
+        """Return time, memory and counts of every method, measured one at a time with the threads of the settings.
 
-        See `time_matcher`. A matcher that takes more than `limit` seconds is stopped, see `Task`.
+        See `time_matcher`. A method that takes more than `limit` seconds is stopped, see `Task`.
         """
         threads = self.settings.threads or all_cores()
         tasks = [
             Task(
                 function=time_matcher,
                 arguments={
-                    "stored": stored,
-                    "idf_filter": band,
-                    "matcher": matcher.with_threads(threads),
+                    "stored": self.read(method),
+                    "method": replace(method, matcher=method.matcher.with_threads(threads)),
                     "repeats": repeats,
                     "base": base,
                 },
                 alone=True,
                 limit=limit,
             )
-            for stored, band, matcher in matchers
+            for method in methods
         ]
         return self.cells.run(tasks, describe)
 
     def of_collection(self, caption: str) -> str:
         """Return the caption with the name of the collection, if one was read and the caption does not name it."""
         name = self.settings.names["data"]
+        fixed = getattr(self.settings.experiment, "fixed", {})
+        if fixed.get("duplicates") == "off":
+            caption = f"{caption}; exact duplicates are compared like all pages (duplicates=off)"
         if not self.inputs or name in caption:
             return caption
         path = getattr(self.settings.collection, "path", None)

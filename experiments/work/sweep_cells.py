@@ -16,18 +16,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from experiments.config import Settings
 from experiments.work.extracted_collections import Source, Stored, read_together
 from experiments.work.result_cache import checksum_of_module, code_checksum
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.contracts import VectorCollection
 from spotsigs.errors import InputError
-from spotsigs.exact_duplicates import Copies
-from spotsigs.in_memory import Extracted
 from spotsigs.outofcore.segments import source_of
-from spotsigs.runs.pipeline import Reuse
-from spotsigs.runs.runner import run
-from spotsigs.runs.settings import Settings
-from spotsigs.signatures.extract import refusal
+from spotsigs.output_files import read_json
+from spotsigs.runs.runner import COMPLETE, execute
+from spotsigs.runs.stages import Known, Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +40,16 @@ class SweepCell:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """A cell that has ended: its number, and the summary of the run or its error."""
+    """A cell that has ended: its number, and the figures of the run or its error."""
 
     number: int
-    text: str = ""
+    metrics: dict[str, Any] | None = None
     error: Exception | None = None
+
+
+def finished_before(number: int, folder: Path) -> Ended:
+    """Return a cell that an earlier sweep has run into a folder."""
+    return Ended(number=number, metrics=read_json(folder / COMPLETE))
 
 
 def identity(settings: Settings) -> str:
@@ -56,7 +59,7 @@ def identity(settings: Settings) -> str:
     """
     collection = settings.collection
     files = [] if isinstance(collection, VectorCollection) else source_of(collection, None, None)["files"]
-    own = checksum_of_module(type(settings.matcher).__module__)  # which can be a module of the user
+    own = checksum_of_module(type(settings.method.matcher).__module__)  # which can be a module of the user
     return json.dumps({"schema": 1, "files": files, "code": code_checksum(), "matcher": own}, indent=1) + "\n"
 
 
@@ -76,16 +79,16 @@ def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int) -> Iterato
     process of its own, one after the other, and shares the extracted signatures of the folder `inputs` alone.
     """
     timing = any(cell.settings.timing for cell in cells)
-    context = _context({type(cell.settings.matcher).__module__ for cell in cells})
+    context = _context({type(cell.settings.method.matcher).__module__ for cell in cells})
     extracted = _extracted(cells, inputs)
     groups: dict[str, list[SweepCell]] = {}
     for cell in cells:
-        alone = timing or not _is_shared(cell.settings)
-        groups.setdefault(str(cell.number) if alone else _join_key(cell.settings), []).append(cell)
+        key = str(cell.number) if timing else _join_key(cell.settings)
+        groups.setdefault(key, []).append(cell)
     processes = 1 if timing else min(workers, len(groups))
     tasks = [
         Group(
-            cells=sorted(found, key=lambda cell: cell.settings.matcher.threshold or 0),
+            cells=sorted(found, key=lambda cell: cell.settings.method.tau or 0),
             extracted=extracted.get(_input_key(found[0].settings)),
             threads=None if processes == 1 else min(all_cores(), max(2, all_cores() // processes)),
         )
@@ -94,18 +97,13 @@ def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int) -> Iterato
     yield from _in_processes(tasks, processes, context)
 
 
-def _is_shared(settings: Settings) -> bool:
-    """Return whether a cell runs in memory, where it can use results of other cells."""
-    return settings.memory is None and settings.query is None
-
-
 def _input_key(settings: Settings) -> str:
-    return repr((settings.collection, settings.text, settings.signature, settings.copies, settings.strict))
+    return f"{settings.collection!r} {settings.method.extraction_key()}"
 
 
 def _join_key(settings: Settings) -> str:
-    """Return the settings that all cells of one join share."""
-    return repr((_input_key(settings), settings.idf_filter, settings.sets, settings.matcher.at(1.0), settings.auto))
+    """Return the choices that all cells of one join share."""
+    return f"{settings.collection!r} {settings.method.join_key()}"
 
 
 def _extracted(cells: Sequence[SweepCell], inputs: Path) -> dict[str, tuple[Stored, float]]:
@@ -113,39 +111,37 @@ def _extracted(cells: Sequence[SweepCell], inputs: Path) -> dict[str, tuple[Stor
     wanted = {
         _input_key(cell.settings): cell.settings
         for cell in cells
-        if _is_shared(cell.settings) and not isinstance(cell.settings.collection, VectorCollection)
+        if not isinstance(cell.settings.collection, VectorCollection)
     }
     if not wanted:
         return {}
-    sources = [
-        Source(collection=one.collection, text=one.text, signature=one.signature, sameness=one.copies)
-        for one in wanted.values()
-    ]
+    sources = [Source.of(one.collection, one.method) for one in wanted.values()]
     began = perf_counter()
     stored = read_together(sources, inputs, next(iter(wanted.values())).engine)
     seconds = perf_counter() - began
-    for one, found in zip(wanted.values(), stored, strict=True):
-        skipped = found.signatures().skipped
-        if one.strict and skipped:
-            raise refusal(skipped[0])
     return {key: (found, seconds) for key, found in zip(wanted, stored, strict=True)}
 
 
 def run_group(group: Group) -> Iterator[Ended]:
     """Run the cells of a group and yield each as it ends."""
-    known = None
+    known = Known()
     if group.extracted is not None:
         stored, seconds = group.extracted
-        signatures = stored.signatures()
-        known = Extracted(signatures, Copies.among(signatures, stored.source.sameness), seconds)
-    reuse = Reuse(extracted=known)
+        known.joined = stored.joined(group.cells[0].settings.method, seconds)
     for cell in group.cells:
-        settings = cell.settings
+        settings, method = cell.settings, cell.settings.method
         if settings.threads is None and group.threads is not None:
-            settings = replace(settings, matcher=settings.matcher.with_threads(group.threads))
+            method = replace(method, matcher=method.matcher.with_threads(group.threads))
+        run = Run(
+            collection=settings.collection,
+            data=settings.names["data"],
+            folder=cell.folder,
+            engine=settings.engine,
+            seed=settings.seed,
+        )
         try:
-            text = run(settings, cell.folder, contended=group.threads is not None, reuse=reuse, about=cell.about)
-            yield Ended(number=cell.number, text=text)
+            result = execute(method, run, contended=group.threads is not None, known=known, about=cell.about)
+            yield Ended(number=cell.number, metrics=result.metrics)
         except Exception as error:  # noqa: BLE001 - the other cells run
             yield Ended(number=cell.number, error=error)
 

@@ -16,19 +16,17 @@ from experiments.work.machine_load import QUIET, ForeignLoad
 from spotsigs.contracts import Matcher
 from spotsigs.engines import Serial
 from spotsigs.evaluation.metrics import relative_recall
+from spotsigs.method import Method
 from spotsigs.records import Corpus, Pairs
 from spotsigs.runs.provenance import MIB, PeakMemory
 from spotsigs.signatures.extract import extract, extract_shard
-from spotsigs.signatures.idf import IdfFilter
 
 PATIENCE_SECONDS = 10.0  # maximal time of waiting for an idle machine
 FEW = 100  # documents in the run that loads the kernels
 LONG_SECONDS = 5.0  # a run this long is not repeated
 
 
-def time_matcher(
-    *, stored: Stored, idf_filter: IdfFilter | None, matcher: Matcher, repeats: int, base: Matcher | None = None
-) -> dict[str, Any]:
+def time_matcher(*, stored: Stored, method: Method, repeats: int, base: Matcher | None = None) -> dict[str, Any]:
     """Run a matcher several times and return the median times, the memory and the counts.
 
     The caller runs this function in a new process on an otherwise idle machine. A small part of the collection is
@@ -39,10 +37,8 @@ def time_matcher(
     ----------
     stored : Stored
         Signatures or vectors to match.
-    idf_filter : IdfFilter or None
-        Filter of signatures; None for a collection of vectors.
-    matcher : Matcher
-        Matcher, with its threshold and threads.
+    method : Method
+        Method, with its threshold and threads; a collection of vectors is not filtered.
     repeats : int
         Number of undisturbed runs; a long run is not repeated.
     base : Matcher, optional
@@ -56,7 +52,7 @@ def time_matcher(
         ``memory_mib`` (the paper's formula), ``pairs``, ``signatures``, ``documents``, ``occurrences``, ``counters``,
         and ``relative_recall`` with a base.
     """
-    corpus = stored.corpus(idf_filter)
+    corpus, matcher = stored.joined(method).corpus, method.matcher
     _load_kernels(matcher, corpus)
     with PeakMemory() as memory:
         times, pairs = _of_all(matcher, corpus, repeats)

@@ -76,6 +76,23 @@ def write_pairs(
             append([a, b, numbers(similarity), *terms])
 
 
+def pair_rows(doc_ids: Sequence[str], pairs: PairChunks, clusters: Clusters) -> Iterator[Sequence[Any]]:
+    """Yield the columns of `write_pairs` of each pair, None if unknown."""
+    for i, j, similarity in _regrouped(pairs.chunks(), ROW_GROUP):
+        terms = ([None] * len(i),) * 2 if pairs.overlap is None else pairs.overlap(i, j, similarity)
+        ids = (names(doc_ids, rows).to_pylist() for rows in (i, j))
+        yield from zip(*ids, similarity.tolist(), *(list(term) for term in terms), strict=True)
+
+
+def cluster_rows(doc_ids: Sequence[str], pairs: PairChunks, clusters: Clusters) -> Iterator[Sequence[Any]]:
+    """Yield document, cluster and representative of each document."""
+    for start in range(0, len(clusters), ROW_GROUP):
+        labels = clusters.labels[start : start + ROW_GROUP]
+        rows = np.arange(start, start + len(labels)), clusters.representatives[labels]
+        documents, representatives = (names(doc_ids, part).to_pylist() for part in rows)
+        yield from zip(documents, labels.tolist(), representatives, strict=True)
+
+
 def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
     """Write a row for each document: its cluster, the representative, and the cohesion of the cluster.
 

@@ -6,7 +6,7 @@ all. The histogram is that of logarithms, in which the two hills are about equal
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ LOWEST_PEAK = 0.25
 LEAST_SEPARATION = 0.5
 """Least fraction of the variance that is between the two sides."""
 
-DEFAULT = 0.25
 """Threshold of signatures without templates if the similarities suggest none; docs/boilerplate.md has the reasons.
 
 Plain signatures have no default: the similarity that templates add differs from site to site.
@@ -63,10 +62,6 @@ class Suggestion:
     separation: float
     edges: NDArray[np.float64]
     counts: NDArray[np.int64]
-
-    def falling_back(self) -> Suggestion:
-        """Return this histogram with the default of signatures without templates, and the reason for it."""
-        return replace(self, tau=DEFAULT, reason=f"tau={DEFAULT:g} is the default without templates: {self.reason}")
 
 
 def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggestion:

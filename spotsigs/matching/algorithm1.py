@@ -80,12 +80,6 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
         for name in ("partitioning", "pruning", "local_order"):
             as_flag(name, getattr(self, name))
 
-    def on_store(self) -> ThresholdMatcher | None:
-        """Return the join by tight bounds, which finds the same pairs; None for the ablations."""
-        from spotsigs.matching.prefix_join import SpotSigsTight
-
-        return SpotSigsTight(tau=self.tau) if self.partitioning and self.pruning else None
-
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return all pairs with multiset Jaccard of at least tau."""
         began = perf_counter()

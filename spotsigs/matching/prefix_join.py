@@ -55,10 +55,6 @@ class SpotSigsTight(ThreadedMatcher, ThresholdMatcher):
         """Return the pairs of the corpus with similarity at least ``tau``."""
         return self_join(corpus.vectors, self.tau, threads=self.threads)
 
-    def on_store(self) -> SpotSigsTight:
-        """Return the method itself."""
-        return self
-
 
 @dataclass(frozen=True)
 class CrossPairs:

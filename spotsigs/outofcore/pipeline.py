@@ -14,11 +14,13 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from spotsigs.contracts import Collection, CollectionScheme, SignatureScheme
+from spotsigs.contracts import Collection, CollectionScheme
 from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine, end_workers
-from spotsigs.errors import InputError, as_tau, counted, reason, require
+from spotsigs.errors import InputError, counted, reason, require
 from spotsigs.exact_duplicates import WORDS, Copies, Sameness
 from spotsigs.in_memory import Matched
+from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.method import Method
 from spotsigs.outofcore.leaders import BYTES_A_RESULT, leaders_on_disk
 from spotsigs.outofcore.prefix_partition_join import JOB, PairFiles, join_store, query
 from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR, write_pairs
@@ -26,13 +28,15 @@ from spotsigs.outofcore.segments import Segments, extract_segments, finished_seg
 from spotsigs.outofcore.template_pass import refine_segments, refined_page
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors, rounds_of
 from spotsigs.records import Clusters, Document, Pairs, Signatures
-from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of
+from spotsigs.signatures.boilerplate import boilerplate_of
 from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.signatures.languages import ENGLISH
+from spotsigs.signatures.main_content import MainContent
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.signatures.template_removal import TemplateRemoval
 from spotsigs.spelling import option
 from spotsigs.storage.atomic import alone, place_of
-from spotsigs.storage.identity import difference, identity, values_of
+from spotsigs.storage.identity import difference, identity, restored
 from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
 from spotsigs.storage.store import (
     Reader,
@@ -44,6 +48,7 @@ from spotsigs.storage.store import (
     writing,
 )
 from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, pages_up_to
+from spotsigs.text.visible import VisibleText
 
 PROGRAM = 375 * 10**6
 """Bytes of a process with numba and pyarrow loaded, before any data.
@@ -113,25 +118,6 @@ class Match:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorSettings:
-    """Settings of the conversion of signatures to vectors.
-
-    Attributes
-    ----------
-    idf_filter : IdfFilter
-        The signatures and documents that are compared.
-    sets : bool
-        Count every signature once.
-    sameness : Sameness
-        Which documents are exact duplicates: pairs of similarity 1, of which one is compared for all.
-    """
-
-    idf_filter: IdfFilter = field(default_factory=IdfFilter)
-    sets: bool = False
-    sameness: Sameness = Sameness.text
-
-
-@dataclass(frozen=True, kw_only=True)
 class Store:
     """A folder with the signatures, vectors and pairs of a collection.
 
@@ -142,8 +128,8 @@ class Store:
     ----------
     folder : Path
         A folder that all workers can read and write, or a URL, see `spotsigs.storage.locations.as_path`.
-    text, scheme : callable
-        Text and signatures of a page, as for `spotsigs.in_memory.match_in_memory`. A store has one of each.
+    method : Method
+        Method of its signatures, vectors and pairs. A store has one text and one signature scheme.
     engine : Engine
         Where extraction and joins run.
     memory : int
@@ -153,11 +139,27 @@ class Store:
     """
 
     folder: Path
-    text: Callable[[Document], str]
-    scheme: SignatureScheme
+    method: Method
     engine: Engine = field(default_factory=Serial)
     memory: int = 10**9
     say: Callable[[str], object] = lambda sentence: None
+
+    @classmethod
+    def open(cls, folder: str | Path, **more: Any) -> Store | None:
+        """Open a store with the method of its last decisions; return None if there is none in the folder yet.
+
+        The other attributes are given by `more`. A store without decisions has the default thresholds and filters.
+        """
+        path = as_path(folder)
+        batches = _batches(path)
+        if not batches:
+            return None
+        decisions = _last_decided(path)
+        if decisions is not None:
+            return cls(folder=path, method=restored(decisions.facts["method"], _CLASSES), **more)
+        known = known_source(batches[0])
+        parts = {name: restored(known[key], _CLASSES) for name, key in (("text", "text"), ("signature", "scheme"))}
+        return cls(folder=path, method=Method(**parts), **more)
 
     @property
     def vectors(self) -> Path:
@@ -172,8 +174,6 @@ class Store:
     def match(
         self,
         collection: Collection | None,
-        tau: float,
-        settings: VectorSettings,
         *,
         add: bool = False,
         strict: bool = False,
@@ -185,10 +185,6 @@ class Store:
         ----------
         collection : Collection or None
             The documents; with `add`, the new ones. None for all documents of the store.
-        tau : float
-            Similarity threshold.
-        settings : VectorSettings
-            Filter and counts of the vectors.
         add : bool
             Append the documents to those of the store, and find the pairs with at least one of them, as in a run over
             all documents. The documents of the last addition, given once more, resume that addition.
@@ -206,9 +202,8 @@ class Store:
         Raises
         ------
         InputError
-            If tau or the budget is out of range, or the store was made with other settings.
+            If the budget is out of range, or the store was made with another text or signature scheme.
         """
-        tau = as_tau(tau)
         require_reachable(self.folder)
         workers = self.engine.processes
         whose = "this process" if not workers else "its worker" if workers == 1 else f"each of {workers} workers"
@@ -221,29 +216,23 @@ class Store:
             began = perf_counter()
             earlier, added = self._extract(collection, add, strict)
             listed = listed or any(bool(store.array("has_cluster", bool).any()) for store in added.stores())
-            return self._match(earlier, added, tau, settings, perf_counter() - began, listed)
+            return self._match(earlier, added, perf_counter() - began, listed)
 
     def _match(
-        self,
-        earlier: Segments,
-        added: Segments,
-        tau: float,
-        settings: VectorSettings,
-        extract_seconds: float,
-        listed: bool,
+        self, earlier: Segments, added: Segments, extract_seconds: float, listed: bool
     ) -> Matched[Segments, PairFiles]:
         if not added.sizes().sum() and len(added.skipped):
             raise nothing_readable(added.skipped)
         segments, new_from = earlier + added, int(earlier.sizes().sum())
         extracted = perf_counter()
-        copies = segments.copies(settings.sameness)
-        if isinstance(self.scheme, CollectionScheme):
+        copies = segments.copies(self.method.duplicates)
+        if isinstance(self.method.signature, CollectionScheme):
             distinct = segments.only(copies.distinct)
-            segments = refine_segments(self.folder / "refined", distinct, self.scheme, memory=self.budget)
-        stored = self._vectorize(segments, settings, copies)
+            segments = refine_segments(self.folder / "refined", distinct, self.method.signature, memory=self.budget)
+        stored = self._vectorize(segments, copies)
         made = fingerprint(self.vectors)
         laid_out = perf_counter()
-        pairs = self._join(stored, tau, new_from) if listed else PairFiles((), len(stored))
+        pairs = self._join(stored, new_from) if listed else PairFiles((), len(stored))
         self._require_unchanged(made)
         seconds = {
             "extract": extract_seconds,
@@ -259,12 +248,12 @@ class Store:
             pairs=replace(pairs, seconds=seconds, memory=self.budget // PASSING),
             skipped=added.skipped,
             new_from=new_from,
-            leaders=None if listed else partial(self._leaders, made, tau, new_from),
+            leaders=None if listed else partial(self._leaders, made, new_from),
         )
 
-    def _leaders(self, made: str, tau: float, new_from: int, **order: Any) -> tuple[Clusters, Pairs]:
+    def _leaders(self, made: str, new_from: int, **order: Any) -> tuple[Clusters, Pairs]:
         """Find leaders among vectors, unless another run has replaced them."""
-        found = leaders_on_disk(self.vectors, tau, memory=self.budget, new_from=new_from, **order)
+        found = leaders_on_disk(self.vectors, self.method.threshold, memory=self.budget, new_from=new_from, **order)
         self._require_unchanged(made)
         return found
 
@@ -275,7 +264,7 @@ class Store:
             f"another run changed the store {self.folder} in the meantime; give the same command again",
         )
 
-    def query(self, page: Document, tau: float) -> list[Match]:
+    def query(self, page: Document) -> list[Match]:
         """Find the documents that are similar to a page; the store is not changed.
 
         Returns
@@ -289,7 +278,6 @@ class Store:
         InputError
             If there is no finished store, it was made with other settings, or the page cannot be read.
         """
-        tau = as_tau(tau)
         require_reachable(self.folder)
         batches = _batches(self.folder)
         require(
@@ -299,11 +287,11 @@ class Store:
         self._require_same_scheme(batches[0])
 
         with pages_up_to(BUDGET_PAGE):
-            signatures = extract_shard(lambda: iter([page]), self.text, self.scheme)
+            signatures = extract_shard(lambda: iter([page]), self.method.text, self.method.signature)
         require(not signatures.skipped, "".join(f"{record.id}: {record.reason}" for record in signatures.skipped))
-        if isinstance(self.scheme, CollectionScheme):
-            signatures = refined_page(signatures, _finished(batches), self.scheme, memory=self.budget)
-        return _query(self.vectors, signatures, tau, self.memory)
+        if isinstance(self.method.signature, CollectionScheme):
+            signatures = refined_page(signatures, _finished(batches), self.method.signature, memory=self.budget)
+        return _query(self.vectors, signatures, self.method.threshold, self.memory)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -331,7 +319,7 @@ class Store:
             if strict and (first := next(iter(stored.skipped), None)) is not None:
                 raise refusal(first)
             return Segments(()), stored
-        source = source_of(collection, self.text, self.scheme)
+        source = source_of(collection, self.method.text, self.method.signature)
         known = [known_source(batch) for batch in batches]
         same = [k for k, other in enumerate(known) if {key: other.get(key) for key in source} == source]
         if add:
@@ -354,29 +342,29 @@ class Store:
                 "or name another store",
             )
         target = _batch(self.folder, number)
-        new = extract_segments(target, collection, self.text, self.scheme, self.engine, strict=strict)
+        new = extract_segments(target, collection, self.method.text, self.method.signature, self.engine, strict=strict)
         return _finished(batches[:number]), new
 
     def _require_same_scheme(self, batch: Path) -> None:
         known = known_source(batch)
-        made, asked = (boilerplate_of(scheme["type"]) for scheme in (known["scheme"], identity(self.scheme)))
+        made, asked = (boilerplate_of(scheme["type"]) for scheme in (known["scheme"], identity(self.method.signature)))
         require(
             made is asked,
             f"the store {self.folder} was made with {option('boilerplate', made.value)}; give the same",
         )
-        for key, value, name in (("text", self.text, "text="), ("scheme", self.scheme, "signature=")):
+        for key, value, name in (("text", self.method.text, "text="), ("scheme", self.method.signature, "signature=")):
             found = difference(known[key], identity(value))
             require(not found, f"the store {self.folder} was made with another {name} ({found}); give the same")
 
-    def _vectorize(self, segments: Segments, settings: VectorSettings, copies: Copies) -> StoredVectors:
+    def _vectorize(self, segments: Segments, copies: Copies) -> StoredVectors:
         """Build the vectors, unless they are there and were made of the same signatures with the same settings."""
         made_of = {
             "segments": [segment.relative_to(self.folder).as_posix() for segment in segments.folders],
             "content": xxhash.xxh64_hexdigest("".join(map(fingerprint, segments.folders)).encode()),
-            "filter": identity(settings.idf_filter),
-            "sets": settings.sets,
-            "min_spots": settings.idf_filter.min_spots,
-            "sameness": settings.sameness.value,
+            "filter": identity(self.method.idf_filter),
+            "sets": self.method.sets,
+            "min_spots": self.method.idf_filter.min_spots,
+            "sameness": self.method.duplicates.value,
         }
         if exists(self.vectors / "store.json"):
             facts = opened(self.vectors, "vectors", verify=False).facts
@@ -396,15 +384,16 @@ class Store:
         return build_vectors(
             self.vectors,
             segments,
-            settings.idf_filter,
+            self.method.idf_filter,
             memory=self.budget,
             engine=self.engine,
-            sets=settings.sets,
+            sets=self.method.sets,
             copies=copies,
             facts=made_of,
         )
 
-    def _join(self, stored: StoredVectors, tau: float, new_from: int) -> PairFiles:
+    def _join(self, stored: StoredVectors, new_from: int) -> PairFiles:
+        tau = self.method.threshold
         job = xxhash.xxh64_hexdigest(f"{fingerprint(self.vectors)} {new_from}".encode())
         target, budget = self._resumed(f"{tau}-{job}")
         self.say(f"join: {counted(len(stored), 'document')}, each task within {budget / 1e6:,.0f} MB")
@@ -457,18 +446,16 @@ def decided(folder: str | Path, n: int) -> NDArray[np.bool_] | None:
     return None if store is None else store.whole("kept", np.bool_)
 
 
-def put_decided(folder: str | Path, kept: NDArray[np.bool_], tau: float) -> None:
-    """Write which documents of a store are kept, and at which threshold: later runs with ``add`` build on both."""
+def put_decided(folder: str | Path, kept: NDArray[np.bool_], method: Method) -> None:
+    """Write which documents of a store are kept, and by which method: later runs with ``add`` build on both."""
     with writing(as_path(folder) / "decided" / str(len(kept)), "decided") as out:
         out.put("kept", kept)
-        out.facts["tau"] = tau
+        out.facts["method"] = identity(method)
 
 
-def stored_tau(folder: str | Path) -> float | None:
-    """Return the threshold at which the documents of a store were decided; None if they were not."""
-    numbers = [int(name) for name in sizes(as_path(folder) / "decided") if name.isdigit()]
-    store = _decided(folder, max(numbers, default=0))
-    return None if store is None else float(store.facts["tau"])
+def _last_decided(folder: Path) -> Reader | None:
+    numbers = [int(name) for name in sizes(folder / "decided") if name.isdigit()]
+    return _decided(folder, max(numbers, default=0))
 
 
 def _decided(folder: str | Path, n: int) -> Reader | None:
@@ -478,20 +465,11 @@ def _decided(folder: str | Path, n: int) -> Reader | None:
         return None
 
 
-def stored_language(folder: str | Path) -> str | None:
-    """Return the language that a store of spot signatures was made with; None if there is no store yet."""
-    batches = _batches(as_path(folder))
-    if not batches:
-        return None
-    return next(values_of(known_source(batches[0])["scheme"], "language"), ENGLISH)
-
-
-def stored_boilerplate(folder: str | Path) -> Boilerplate | None:
-    """Return the treatment of boilerplate that a store was made with; None if there is no store yet."""
-    batches = _batches(as_path(folder))
-    if not batches:
-        return None
-    return boilerplate_of(known_source(batches[0])["scheme"].get("type"))
+_CLASSES = {
+    cls.__name__: cls
+    for cls in (Method, VisibleText, SpotSignatures, TemplateRemoval, MainContent, IdfFilter, SpotSigsTight)
+}
+"""Classes of the methods that a store can have."""
 
 
 def stored_segments(folder: str | Path) -> Segments:

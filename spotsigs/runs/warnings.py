@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from spotsigs.clustering.clusters import GIANT, ClusterMethod, Cohesion
+from spotsigs.method import Method
 from spotsigs.records import Clusters
-from spotsigs.runs.settings import Settings
 from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.spelling import option
 
@@ -42,20 +42,13 @@ def near_tau(chunks: Iterable[tuple[Any, ...]], tau: float | None) -> float | No
     return near / pairs if pairs >= FEWEST_PAIRS else None
 
 
-def warning(
-    settings: Settings,
-    tau: float | None,
-    clusters: Clusters,
-    inside: Cohesion,
-    near: float | None,
-    *,
-    listed: bool = True,
-) -> str:
+def warning(method: Method, clusters: Clusters, inside: Cohesion, near: float | None, *, listed: bool = True) -> str:
     """Return a sentence that names the option to change if decisions may be wrong, else an empty one.
 
-    The arguments are the settings and the threshold of a run, its clusters with their cohesion, and the result of
-    `near_tau`; if not ``listed``, the only known pairs are those with leaders.
+    The arguments are the method of a run, its clusters with their cohesion, and the result of `near_tau`; if not
+    ``listed``, the only known pairs are those with leaders.
     """
+    tau = method.tau
     n, largest = len(clusters.labels), int(clusters.sizes.max(initial=0))
     loose = apart = False
     far = "most of which are not similar to each other"
@@ -69,11 +62,11 @@ def warning(
         apart = 2 * int(inside.apart.sum()) > int(sizes.sum()) - len(sizes)
     large = largest >= GIANT and largest > LARGE * n
     group = f"the largest group has {largest:,} of {n:,} pages"
-    if settings.clusters is ClusterMethod.components and (apart or (large and loose)):
+    if method.clusters is ClusterMethod.components and (apart or (large and loose)):
         unpaired = f"{group}, most of them without a pair" if large and loose else "most removed pages have no pair"
         return f"warning: {unpaired} with the page that is kept; give {option('clusters', 'leaders')}"
     remedies = []
-    if settings.boilerplate is Boilerplate.keep:
+    if method.boilerplate is Boilerplate.keep:
         remedies.append(option("boilerplate", "remove"))
     if tau is not None and tau < 0.9:
         remedies.append(f"a higher threshold, as in {option('tau', f'{min(tau + 0.1, 0.95):.2g}')}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 from uuid import uuid4
 
 
@@ -59,6 +59,29 @@ def difference(known: Any, given: Any, at: str = "") -> str:
         return ""
     one, other = (value.get("type", value) if isinstance(value, dict) else value for value in (known, given))
     return f"{at}={one!r}, not {other!r}" if at else f"{one}, not {other}"
+
+
+def restored(value: Any, classes: Mapping[str, type]) -> Any:
+    """Return the value that an `identity` describes, of records of some classes, by the names of their types.
+
+    Raises
+    ------
+    KeyError
+        If it has a record of another class.
+    """
+    if isinstance(value, list):
+        return [restored(one, classes) for one in value]
+    if not isinstance(value, dict) or "type" not in value:
+        return value
+    cls = classes[value["type"]]
+    kinds = get_type_hints(cls)
+
+    def typed(name: str) -> Any:
+        kind = kinds[name]
+        made = restored(value[name], classes)
+        return kind(made) if isinstance(kind, type) and issubclass(kind, Enum) else made
+
+    return cls(**{name: typed(name) for name in value if name != "type"})
 
 
 def values_of(value: Any, name: str) -> Iterator[Any]:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from in_process import command
 
-from spotsigs.cli import VERBS, main, parser, settings_of
+from spotsigs.cli import VERBS, main, parser, planned
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import format_of
 from spotsigs.terminal import expand_home
@@ -103,7 +103,8 @@ def test_a_store_is_queried_at_its_threshold(tmp_path, boilerplate, capsys):
     header, *lines = capsys.readouterr().out.splitlines()
     assert header == "similarity  doc"
     assert {line.split()[1] for line in lines} == mates
-    assert settings_of(parser().parse_args(["pairs", str(TINY), "--store", str(store)])).tau == 0.3
+    method, _ = planned(parser().parse_args(["pairs", str(TINY), "--store", str(store)]), tmp_path)
+    assert method.tau == 0.3
 
 
 def test_a_threshold_is_looked_for(tmp_path, capsys):
@@ -128,7 +129,7 @@ def test_a_tilde_behind_an_equals_sign_is_the_home(monkeypatch, tmp_path):
         (["paris"], "there is no verb 'paris'; did you mean 'pairs'? `spotsigs --help`"),
         (["pairs", "/nowhere"], "/nowhere does not exist"),
         (["pairs", str(TINY), "--tau", "2"], "tau must be in (0, 1], got 2"),
-        (["pairs", str(TINY), "--tau", "x"], "--tau must be a number in (0, 1], or auto, got 'x'"),
+        (["pairs", str(TINY), "--tau", "x"], "--tau must be a number in (0, 1], got 'x'"),
         (["dedup", str(TINY)], "--out"),
         (["pairs", str(TINY), "--add"], "--add needs a store"),
         (["pairs", str(TINY), "--tua", "0.5"], "pairs does not take '--tua'; did you mean '--tau'?"),
@@ -235,8 +236,6 @@ def test_messages_speak_the_language_of_the_command(tmp_path):
     (tmp_path / "x.csv").write_text("body,text2\n1,2\n")
     done = command("pairs", "x.csv", "--format", "csv", cwd=tmp_path)
     assert "name one by --html or --text; its columns are body, text2" in done.stderr
-    done = command("pairs", "y.jsonl", "--tau", "auto", "--boilerplate", "keep", "--workers", 1, cwd=tmp_path)
-    assert "--boilerplate remove" in done.stderr
     assert "=" not in done.stderr.partition("error:")[2]
 
 

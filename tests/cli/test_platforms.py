@@ -123,7 +123,7 @@ def test_a_checkout_without_git_and_a_path_with_spaces_and_letters(tmp_path):
     shutil.copy(ROOT / "run.py", place)
     folder = place / "results (1)"
     done = subprocess.run(
-        [sys.executable, "run.py", "data=tiny", "engine=serial", f"hydra.run.dir='{folder}'", "page=true"],
+        [sys.executable, "run.py", "data=tiny", "engine=serial", f"hydra.run.dir='{folder}'"],
         cwd=place, env=os.environ | {"PATH": ""}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

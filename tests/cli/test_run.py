@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,42 +69,19 @@ def test_a_run_writes_its_folder(finished):
     assert not list(folder.glob(".*.[0-9]*"))  # no temporary file is left
 
 
-def test_a_suggested_threshold_comes_with_its_evidence(tmp_path):
-    choices = (
-        "data=gold",
-        "data.pages=200",
-        "data.clusters=20",
-        "signature.d=1",
-        "signature.c=2",
-        "boilerplate=remove",
-        "tau=auto",
-    )
-    result = front_door(*choices, f"hydra.run.dir={tmp_path}")
-    assert result.returncode == 0, result.stderr
-    metrics = json.loads((tmp_path / "metrics.json").read_text())
-    assert f"tau={metrics['tau']:.3f} is in the valley" in result.stdout
-    assert "is in the valley" in result.stdout
-    histogram = pd.read_csv(tmp_path / "histogram.csv")
-    assert histogram.pairs[histogram.similarity_from >= metrics["tau"]].sum() <= metrics["pairs"]
-    assert metrics["pairs"] <= histogram.pairs[histogram.similarity_to > metrics["tau"]].sum()
-    assert len(pd.read_parquet(tmp_path / "pairs.parquet")) == metrics["pairs"] > 0
+@pytest.mark.parametrize("word", ["memory=2GB", "store=x", "page=true", "copy=x", "query=x", "strict=true", "add=true"])
+def test_keys_of_production_name_the_command(word):
+    done = front_door(word)
+    assert done.returncode == 1
+    assert re.match(rf"error: {word.split('=')[0]} is no key of run.py: `spotsigs ", done.stderr)
 
 
-@pytest.mark.long
-def test_few_pages_without_templates_fall_back_to_a_default(tmp_path):
-    """Two pages make no histogram; plain signatures are refused, whose best threshold differs from site to site."""
-    (tmp_path / "pages").mkdir()
-    for name in ("a", "b"):
-        page = f"<p>The page is a page of the book of the year, and it is {name}."
-        (tmp_path / "pages" / f"{name}.html").write_text(page)
-    choices = ("data=folder", f"data.path={tmp_path / 'pages'}", "tau=auto", "idf_min=0")
-    result = front_door(*choices, "boilerplate=remove", f"hydra.run.dir={tmp_path / 'removed'}")
-    assert result.returncode == 0, result.stderr
-    assert "tau=0.25 is the default without templates: only 1 pair of similarity 0.03 or more" in result.stdout
-    assert json.loads((tmp_path / "removed" / "metrics.json").read_text())["tau"] == 0.25
-    result = front_door(*choices, f"hydra.run.dir={tmp_path / 'plain'}")
-    assert result.returncode == 1
-    assert "tau=auto finds no threshold" in result.stderr
+def test_a_range_of_thresholds_has_the_decimals_that_it_names(tmp_path):
+    """The sum 0.1 + 0.1 + 0.1 is more than 0.3, and would lose the pairs of similarity 0.3."""
+    done = front_door("-m", "data=tiny", "tau=range(0.1,0.35,0.1)", f"hydra.sweep.dir={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    taus = {json.loads(path.read_text())["tau"] for path in tmp_path.rglob("metrics.json")}
+    assert taus == {0.1, 0.2, 0.3}
 
 
 def test_a_single_run_imports_neither_plots_nor_frames(tmp_path):

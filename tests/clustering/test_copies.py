@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from in_process import command
 from runs import ran, same
 
 from spotsigs import near_duplicates
@@ -108,9 +109,9 @@ def test_any_number_of_copies_are_pairs(page, n):
     pairs = near_duplicates([page] * n)
     assert len(pairs) == n * (n - 1) // 2
     assert set(pairs.similarity.tolist()) == {1.0}
-    assert len(near_duplicates([page, f"<b></b>{page}"], copies="text")) == 1
-    assert len(near_duplicates([TABLE, f"<b></b>{TABLE}"], copies="content", language="en")) == 0
-    assert len(near_duplicates([TABLE] * n, copies="off", language="en")) == 0
+    assert len(near_duplicates([page, f"<b></b>{page}"], duplicates="text")) == 1
+    assert len(near_duplicates([TABLE, f"<b></b>{TABLE}"], duplicates="content", language="en")) == 0
+    assert len(near_duplicates([TABLE] * n, duplicates="off", language="en")) == 0
 
 
 def test_pages_without_words_are_no_copies_but_of_their_bytes():
@@ -125,7 +126,7 @@ def test_the_band_is_counted_over_distinct_pages_and_not_over_few():
     assert [(int(i), int(j)) for i, j in zip(alone.i, alone.j, strict=True)] == [(40, 41)]
     copied = near_duplicates([*others, *[near[0]] * 60, near[1]])  # would be in most of the pages, were copies counted
     assert len(copied) == 60 * 61 // 2
-    off = near_duplicates([*others, *[near[0]] * 60, near[1]], copies="off")
+    off = near_duplicates([*others, *[near[0]] * 60, near[1]], duplicates="off")
     assert len(off) == 0
     assert len(near_duplicates(near)) == len(near_duplicates([*near, *others[:20]])) == 1  # no band
 
@@ -134,7 +135,7 @@ def test_the_band_is_counted_over_distinct_pages_and_not_over_few():
 def test_which_pages_are_copies_is_asked_for(tmp_path, choice, n):
     pages = {"a.html": BRIDGE, "b.html": BRIDGE, "c.html": f"<!-- c -->{BRIDGE}", "d.html": TABLE, "e.html": TABLE}
     pages |= {"f.html": f"<i></i>{TABLE}"}
-    asked = ["data=folder", folder(tmp_path / "in", pages), "engine=serial", f"copies={choice}"]
+    asked = ["data=folder", folder(tmp_path / "in", pages), "engine=serial", f"duplicates={choice}"]
     ran(tmp_path / "memory", *asked)
     ran(tmp_path / "disk", *asked, "memory=1GB")
     assert same(tmp_path / "memory", tmp_path / "disk")
@@ -195,15 +196,16 @@ def test_added_copies_give_the_pairs_of_a_run_over_everything(tmp_path, boilerpl
 def test_a_page_is_asked_for_by_its_bytes_and_by_its_text(tmp_path):
     pages = {"1.html": TABLE, "2.html": f"<i></i>{TABLE}", "3.html": BRIDGE, "4.html": BRIDGE}
     pages |= {"5.html": f"{BRIDGE} The end is near."}
-    base = ["engine=serial", "tau=0.3", f"store={tmp_path / 's'}"]
-    ran(tmp_path / "run", *base, "data=folder", folder(tmp_path / "in", pages), "memory=1GB")
+    folder(tmp_path / "in", pages)
+    words = ("--store", "s", "--tau", 0.3, "--workers", 1, "--boilerplate", "keep")
+    assert command("pairs", "in", *words, cwd=tmp_path).returncode == 0
     (tmp_path / "page").write_text(TABLE)
-    assert ran(tmp_path / "q", *base, f"query={tmp_path / 'page'}").splitlines()[1:] == [
+    assert command("query", "page", "--store", "s", cwd=tmp_path).stdout.splitlines()[1:] == [
         "  1.000000  1.html  (identical content)",
         "  1.000000  2.html  (identical text)",
     ]
     (tmp_path / "page").write_text(BRIDGE)
-    lines = ran(tmp_path / "q", *base, f"query={tmp_path / 'page'}").splitlines()[1:]
+    lines = command("query", "page", "--store", "s", cwd=tmp_path).stdout.splitlines()[1:]
     assert [line.split()[1] for line in lines] == ["3.html", "4.html", "5.html"]
     assert "identical" not in lines[2]
     assert 0.3 <= float(lines[2].split()[0]) < 1

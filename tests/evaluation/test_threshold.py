@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spotsigs.errors import InputError
-from spotsigs.evaluation.threshold import BINS, DEFAULT, FEWEST, FLOOR, suggest
+from spotsigs.evaluation.threshold import BINS, FEWEST, FLOOR, suggest
 
 RANDOM = np.random.default_rng(8)
 
@@ -99,11 +99,3 @@ def test_wrong_input():
         suggest(np.array([0.5]), floor=0)
     with pytest.raises(InputError, match="must not exceed 1"):
         suggest(np.array([1.5]))
-
-
-def test_a_refusal_falls_back_to_the_documented_default():
-    refused = suggest(np.array([0.5, 0.9]))
-    assert refused.tau is None
-    found = refused.falling_back()
-    assert found.tau == DEFAULT
-    assert found.reason == f"tau={DEFAULT:g} is the default without templates: {refused.reason}"

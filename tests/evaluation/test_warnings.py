@@ -26,12 +26,12 @@ CLIQUE = [(a, b) for a in range(40) for b in range(a + 1, 40)]
 
 
 def told(edges, *overrides, n=300, tau=0.44, similarity=0.9, door="run", listed=True, **changed):
-    settings = replace(configured("data=tiny", *overrides), **changed)
+    method = replace(configured("data=tiny", *overrides).method.at(tau), **changed)
     pairs = pairs_of(edges, n, similarity)
-    clusters = cluster(pairs, clusters=settings.clusters)
+    clusters = cluster(pairs, clusters=method.clusters)
     near = near_tau(pairs.chunks(), tau)
     with command_spelling() if door == "command" else nullcontext():
-        return settings, warning(settings, tau, clusters, cohesion(clusters, pairs.chunks()), near, listed=listed)
+        return method, warning(method, clusters, cohesion(clusters, pairs.chunks()), near, listed=listed)
 
 
 @pytest.mark.parametrize(("door", "says"), [("run", "clusters=leaders"), ("command", "--clusters leaders")])
@@ -64,7 +64,7 @@ def test_a_large_group_of_pages_that_are_not_similar_to_each_other(door, says):
         f"warning: the largest group has 40 of 300 pages, most of which are not similar to each other; give {says}"
     )
     assert told(CLIQUE)[1] == told(HUB, n=900)[1] == ""
-    assert told(HUB, tau=0.95, boilerplate=Boilerplate.remove)[1] == ""
+    assert told(HUB, "boilerplate=remove", tau=0.95)[1] == ""
     assert told(HUB, listed=False)[1] == ""
     assert "only just reach tau with the page that is kept" in told(HUB, listed=False, similarity=0.5)[1]
 
@@ -85,10 +85,10 @@ def test_what_is_said_works_when_it_is_typed():
     _, sentence = told(HUB)
     words = re.findall(r"\w+=[\w.]+", sentence)
     assert words == ["boilerplate=remove", "tau=0.54"]
-    settings = configured("data=tiny", *words)
-    assert settings.boilerplate is Boilerplate.remove
-    assert settings.tau == 0.54
-    assert configured("data=tiny", "clusters=leaders").clusters is ClusterMethod.leaders
+    method = configured("data=tiny", *words).method
+    assert method.boilerplate is Boilerplate.remove
+    assert method.tau == 0.54
+    assert configured("data=tiny", "clusters=leaders").method.clusters is ClusterMethod.leaders
 
 
 def test_a_run_reports_its_decisions_and_warns(tmp_path):

@@ -23,7 +23,7 @@ from experiments.work.result_cache import Cells, Task
 from experiments.work.timing import cost, quotient, time_extraction, time_matcher
 from spotsigs.engines import Serial
 from spotsigs.matching.algorithm1 import SpotSigs
-from spotsigs.signatures.idf import IdfFilter
+from spotsigs.method import Method
 from spotsigs.signatures.spots import SpotSignatures
 
 ROOT = Path(__file__).parents[2]
@@ -124,8 +124,8 @@ class TestTiming:
     def test_a_cell_has_times_memory_and_recall(self, tmp_path):
         stored = self.stored(tmp_path)
         matcher = SpotSigs(tau=0.9, threads=1)
-        cell = time_matcher(stored=stored, idf_filter=None, matcher=matcher, repeats=2, base=SpotSigs(tau=1.0))
-        vectors = stored.corpus().vectors
+        cell = time_matcher(stored=stored, method=Method(matcher=matcher), repeats=2, base=SpotSigs(tau=1.0))
+        vectors = stored.extracted().vectors
         assert cell["relative_recall"] == 1
         assert cell["total_ms"] > 0
         assert cell["documents"] == len(vectors) == 2000
@@ -137,7 +137,7 @@ class TestTiming:
 
     def test_the_time_of_extraction(self):
         chosen = configured("data=tiny")
-        source = Source(collection=chosen.collection, text=chosen.text, signature=SpotSignatures())
+        source = Source(collection=chosen.collection, text=chosen.method.text, signature=SpotSignatures())
         assert time_extraction(source=source)["parse_ms"] > 0
 
     def test_disturbed_times_give_no_ratio_and_stopped_runs_a_lower_bound(self):
@@ -153,7 +153,7 @@ class TestTiming:
 
     def test_vectors_survive_the_file(self, tmp_path):
         stored = self.stored(tmp_path)
-        drawn, kept = stored.source.collection.vectors(), stored.corpus().vectors
+        drawn, kept = stored.source.collection.vectors(), stored.extracted().vectors
         np.testing.assert_array_equal(kept.ids, drawn.ids)
         np.testing.assert_array_equal(kept.counts, drawn.counts)
         assert repr(stored) == repr(self.stored(tmp_path))
@@ -165,13 +165,13 @@ def test_a_changed_file_is_read_again(tmp_path):
     pages.mkdir(parents=True)
     (pages / "a.html").write_text("<p>The first page is about the river and a bridge</p>")
     chosen = configured("data=folder", f"data.path={tmp_path / 'pages'}")
-    source = Source(collection=chosen.collection, text=chosen.text, signature=SpotSignatures())
+    source = Source(collection=chosen.collection, text=chosen.method.text, signature=SpotSignatures())
     first = read(source, tmp_path / "cells", Serial())
     assert read(source, tmp_path / "cells", Serial()).path == first.path
     (pages / "b.html").write_text("<p>The second page is about the sea and a ship</p>")
     second = read(source, tmp_path / "cells", Serial())
     assert second.checksum != first.checksum
-    assert len(second.corpus(IdfFilter(idf_min=0)).vectors) == 2
+    assert len(second.signatures()) == 2
 
 
 def test_foreign_load_is_that_of_the_machine_less_our_own(monkeypatch):

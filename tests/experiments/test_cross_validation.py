@@ -32,11 +32,9 @@ from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.evaluation.documents import decided
 from spotsigs.evaluation.metrics import evaluate
-from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.exact_duplicates import Sameness
+from spotsigs.method import Method
 from spotsigs.records import Pairs, Truth
-from spotsigs.signatures.idf import IdfFilter
-from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.text.visible import VisibleText
 
 SITE = r"/(.+)-[0-9]+\.html$"
 
@@ -162,26 +160,24 @@ def test_holm_rejects_as_in_the_definition():
 
 
 def test_each_half_is_evaluated_at_the_threshold_of_the_other(archives, tmp_path):
-    stored = read(Source(collection=archives, text=VisibleText(), signature=SpotSignatures()), tmp_path, Serial())
-    matcher, band, taus = SpotSigsTight(tau=0.5), IdfFilter(idf_min=0.2, idf_max=1), [k / 10 for k in range(1, 11)]
+    method, taus = Method(duplicates=Sameness.off), [k / 10 for k in range(1, 11)]
+    stored = read(Source.of(archives, method), tmp_path, Serial())
     found = over_splits(
         stored=stored,
-        idf_filter=band,
-        matcher=matcher,
-        sets=False,
+        method=method,
         taus=taus,
         site=SITE,
         stories=True,
         splits=3,
         samples=8,
     )
-    truth, corpus = stored.truth(), stored.corpus(band)
-    halves = Levels.of(truth, corpus.vectors.doc_ids, SITE).halves(3, by_story=True)
+    truth, joined = stored.truth(), stored.joined(method)
+    halves = Levels.of(truth, stored.signatures().doc_ids, SITE).halves(3, by_story=True)
     assert not np.any(halves[:, 0] & halves[:, 1])
 
     def quality(half, tau):
         rows = np.flatnonzero(half)
-        pairs = matcher.at(tau)(corpus)
+        pairs = joined(method.matcher.at(tau)).pairs
         inside = [k for k in range(len(pairs)) if half[pairs.i[k]] and half[pairs.j[k]]]
         number = {row: k for k, row in enumerate(rows.tolist())}
         i, j = (np.array([number[int(side[k])] for k in inside], np.int32) for side in (pairs.i, pairs.j))

@@ -19,8 +19,8 @@ from spotsigs.errors import InputError
 from spotsigs.evaluation.metrics import evaluate, tallies
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
+from spotsigs.method import Method
 from spotsigs.records import Pairs, Truth
-from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 
 
@@ -65,7 +65,7 @@ def test_best_and_difference():
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
     chosen = configured("data=tiny")
-    source = Source(collection=chosen.collection, text=chosen.text, signature=SpotSignatures())
+    source = Source(collection=chosen.collection, text=chosen.method.text, signature=SpotSignatures())
     return read(source, tmp_path_factory.mktemp("cells"), Serial())
 
 
@@ -74,15 +74,15 @@ def test_a_curve_needs_truth(tmp_path):
         Source(collection=configured("data=wt10g_like", "data.documents=100").collection), tmp_path, Serial()
     )
     with pytest.raises(ValueError, match="has no truth"):
-        quality_curve(stored=vectors, idf_filter=IdfFilter(), matcher=SpotSigs(), taus=[0.5])
+        quality_curve(stored=vectors, method=Method(matcher=SpotSigs()), taus=[0.5])
 
 
 def test_curve_of_a_matcher_without_threshold(stored):
-    curve = Curve(quality_curve(stored=stored, idf_filter=IdfFilter(), matcher=IMatch(), taus=[]))
+    curve = Curve(quality_curve(stored=stored, method=Method(matcher=IMatch()), taus=[]))
     assert curve.taus == []
     assert curve.micro.shape == (3, 1)
     with pytest.raises(ValueError, match="no threshold to draw a curve over"):
-        quality_curve(stored=stored, idf_filter=IdfFilter(), matcher=IMatch(), taus=[0.5])
+        quality_curve(stored=stored, method=Method(matcher=IMatch()), taus=[0.5])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,7 @@ class Unverified(ThresholdMatcher):
 
 def test_an_unverified_matcher_runs_at_each_threshold_of_its_curve(stored):
     cells = [
-        quality_curve(stored=stored, idf_filter=IdfFilter(), matcher=matcher, taus=[0.2, 0.5, 0.8])
+        quality_curve(stored=stored, method=Method(matcher=matcher), taus=[0.2, 0.5, 0.8])
         for matcher in (Unverified(), SpotSigsTight())
     ]
     assert cells[0]["pairs"] == cells[1]["pairs"]
@@ -110,7 +110,7 @@ def test_a_curve_study_compares_with_the_best_of_the_others():
     curves = {name: drawn_curve(seed)[0] for seed, name in enumerate("abc")}
     best = {name: float(np.nanmax(np.nan_to_num(curve.micro[2]))) for name, curve in curves.items()}
     study = QualityCurves(
-        methods=dict.fromkeys("abc", ""),
+        methods={key: {} for key in "abc"},
         baselines=["c"],
         comparisons={"a - the best other": ["a", "b", "c"], "a / b - 1": ["a", "b"]},
         relative=["a / b - 1"],

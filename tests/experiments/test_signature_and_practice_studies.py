@@ -14,7 +14,7 @@ from test_newsframes import collection, tarballs  # noqa: F401
 from baselines.shingles import Shingles
 from data.collections.gold import Gold
 from data.collections.newsframes.density import density
-from experiments.config import composed
+from experiments.config import composed, method_of
 from experiments.studies.practice import not_contained
 from experiments.studies.signature_study import CorrectedTest, SignatureStudy
 from experiments.work.cross_validation import Difference
@@ -132,10 +132,10 @@ def test_the_bands_are_those_that_text_dedup_chooses():
     }
     assert min(errors, key=errors.__getitem__) == (25, 10)
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        settings = composed("experiment=practice").experiment.settings
+        settings = composed("experiment=practice")
         matchers = {
-            label: composed(*setting["words"].split()).matcher
-            for label, setting in settings.items()
+            label: method_of(setting["method"], settings).matcher
+            for label, setting in settings.experiment.settings.items()
             if label.startswith("MinHash")
         }
     assert {label: matcher.hash_tables for label, matcher in matchers.items()} == {

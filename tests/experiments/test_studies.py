@@ -21,21 +21,18 @@ from runs import configured
 from experiments.claims.facts import read_facts
 from experiments.claims.judged_claims import judge_all
 from experiments.claims.verdicts import Verdict
-from experiments.config import Experiment, _require_read, composed, quoted
+from experiments.config import Experiment, _require_read, composed, method_of, methods_of, quoted
 from experiments.studies.arithmetic import _examples, _violations, narrow_boundaries
 from experiments.studies.figure4 import cosine_within
 from experiments.studies.lcs_tables import Sets, site_of
 from experiments.studies.partition_sizes import pairs_to_compare, partition_sizes
 from experiments.studies.quality import QualityCurves
-from experiments.studies.table2 import every_tau
 from experiments.studies.threads import thread_counts
-from experiments.work.study import PAPER_BAND, lines_of
 from spotsigs.errors import InputError
 from spotsigs.evaluation.metrics import evaluate
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.partitions import partition_boundaries
 from spotsigs.records import Truth, Vectors
-from spotsigs.signatures.extract import extract
 
 ROOT = Path(__file__).parents[2]
 CONF = ROOT / "conf"
@@ -79,24 +76,47 @@ class TestConfiguration:
             chosen = composed(f"experiment={name}", "data=tiny")
             assert isinstance(chosen.experiment, Experiment)
             assert chosen.experiment.results == Path("results")
-            single = {label: every_tau(words)[0] for label, words in methods.get("methods", {}).items()}
-            assert [line.label for line in lines_of(single, chosen)] == list(single)
+            single = {
+                label: {key: value[0] if isinstance(value, list) else value for key, value in choices.items()}
+                for label, choices in methods.get("methods", {}).items()
+            }
+            assert list(methods_of(single, chosen, **methods.get("fixed", {}))) == list(single)
+
+    def test_one_label_is_one_program(self):
+        """A label has one matcher in all tables: two programs of one system have two labels."""
+        found = {}
+        for name in EXPERIMENTS:
+            study = yaml.safe_load((CONF / f"experiment/{name}.yaml").read_text(encoding="utf-8"))["experiment"]
+            for label, choices in study.get("methods", {}).items():
+                found.setdefault(label, set()).add(choices.get("matcher", "spotsigs"))
+        assert {label: matchers for label, matchers in found.items() if len(matchers) > 1} == {}
+
+    def test_a_fixed_key_cannot_be_set_by_a_method(self):
+        """The panel's matcher replaced that of the method, whose curve had another method's name."""
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            chosen = composed("experiment=figure5", "data=tiny")
+            mine = replace(chosen.experiment, methods={**chosen.experiment.methods, "Mine": {"matcher": "brute_force"}})
+            with pytest.raises(InputError, match=r"methods.Mine sets matcher: brute_force, and the experiment fixes"):
+                mine(replace(chosen, experiment=mine))
+            with pytest.raises(InputError, match="a matcher"):
+                method_of({"matcher": "same_length"}, chosen)
+            with pytest.raises(InputError, match=r"methods.Mine has no key 'limit'"):
+                method_of({"limit": 1}, chosen, label="Mine")
+            with pytest.raises(InputError, match=r"methods.Mine must be a mapping"):
+                method_of("matcher=lsh", chosen, label="Mine")
 
     def test_all_names_every_experiment(self):
         everything = configured("experiment=all", "data=tiny").experiment
-        named = {*everything.pages, *everything.vectors, "all", "claims", "report"}
+        named = {*everything.pages, *everything.vectors, "all", "claims"}
         assert named | {"scale"} == set(EXPERIMENTS)
 
     def test_methods_take_the_seed_of_the_experiment(self):
         with initialize_config_dir(str(CONF), version_base="1.3"):
             chosen = composed("experiment=table1", "seed=7")
-            lines = lines_of(chosen.experiment.methods, chosen)
-        seeds = {line.label: getattr(line.matcher, "seed", None) for line in lines}
+            methods = methods_of(chosen.experiment.methods, chosen)
+        seeds = {label: getattr(method.matcher, "seed", None) for label, method in methods.items()}
         assert seeds["LSH-S"] == seeds["I-Match"] == 7
         assert seeds["SpotSigs"] is None
-
-    def test_a_method_with_several_thresholds_is_one_for_each(self):
-        assert every_tau("matcher=lsh tau=1.0,0.9") == ["matcher=lsh tau=1.0", "matcher=lsh tau=0.9"]
 
     @pytest.mark.parametrize("word", ["matcher=lsh_native", "signature=shingles1", "idf_min=0.9", "sets=true"])
     def test_what_an_experiment_does_not_read_is_refused(self, word):
@@ -127,10 +147,10 @@ class TestResults:
                 assert (results / name / f"{name}.{suffix}").stat().st_size > 0
 
     def test_figure5_shows_what_a_run_measures(self, results):
-        line = configured("data=tiny", f"idf_min={PAPER_BAND[0]}", f"idf_max={PAPER_BAND[1]}")
-        signatures = extract(line.collection, line.text, line.signature, line.engine)
-        vectors, truth = line.idf_filter(signatures), Truth.from_clusters(signatures.clusters)
-        corpus = type("Corpus", (), {"vectors": vectors})
+        chosen = configured("data=tiny", "idf_min=0.2", "idf_max=0.85", "duplicates=off")
+        extracted = chosen.method.extract(chosen.collection, chosen.engine)
+        corpus = chosen.method.joined(chosen.collection, extracted).corpus
+        truth = Truth.from_clusters(extracted.signatures.clusters)
         for point in rows(results / "figure5" / "figure5.csv"):
             if (point["panel"], point["series"]) == ("Jaccard", "SpotSigs"):
                 quality = evaluate(SpotSigs(tau=float(point["x"]))(corpus), truth, resamples=0)
@@ -212,7 +232,8 @@ class TestTimes:
             run("table2", tmp_path)
 
     def test_table2_has_a_row_for_each_threshold(self, tmp_path):
-        few = {"I-Match-S": "matcher=imatch", "SpotSigs, tight bounds": "matcher=spotsigs_tight tau=1.0,0.9"}
+        tight = {"matcher": "spotsigs_tight", "tau": [1.0, 0.9]}
+        few = {"I-Match-S": {"matcher": "imatch"}, "SpotSigs, tight bounds": tight}
         chosen = configured("experiment=table2", "data=wt10g_like", "data.documents=2000")
         with initialize_config_dir(str(CONF), version_base="1.3"):
             replace(chosen.experiment, methods=few, results=tmp_path)(chosen)

@@ -220,7 +220,7 @@ def pss(process):
 def peak_of(words):
     """Run the front door; return its exit code, what it said, and the peak of all its processes."""
     with subprocess.Popen(
-        [sys.executable, "run.py", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [sys.executable, "tests/production.py", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as run:
         peak, process = 0, psutil.Process(run.pid)
         while run.poll() is None:

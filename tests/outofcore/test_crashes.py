@@ -27,18 +27,17 @@ import sys
 from pathlib import Path
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.engines import Dask, Processes, Serial
-from spotsigs.outofcore.pipeline import Store, VectorSettings
+from spotsigs.outofcore.pipeline import Store
 from spotsigs.clustering.tables import write_pairs
-from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.text.visible import VisibleText
+from spotsigs.method import Method
 
 if __name__ == "__main__":
     engine = {"serial": Serial(), "processes": Processes(workers=2), "dask": Dask(workers=2)}[sys.argv[1]]
     store = Store(
-        folder=Path(sys.argv[3]) / "store", text=VisibleText(), scheme=SpotSignatures(), engine=engine,
+        folder=Path(sys.argv[3]) / "store", method=Method().at(0.5), engine=engine,
         memory=1_700_000_000,
     )
-    found = store.match(Jsonl(path=sys.argv[2], shard_bytes=30_000), 0.5, VectorSettings())
+    found = store.match(Jsonl(path=sys.argv[2], shard_bytes=30_000))
     write_pairs(Path(sys.argv[3]) / "pairs.parquet", found.doc_ids, found.pairs.within(10_000_000).chunks())
 """
 
@@ -84,7 +83,8 @@ def crawl(tmp_path_factory):
 
 
 def jobs(crawl):
-    run = f"run.py data=jsonl data.path={crawl} +data.shard_bytes=100_000 workers=2 page=true hydra.run.dir={{folder}}"
+    run = f"tests/production.py data=jsonl data.path={crawl} +data.shard_bytes=100_000 workers=2 page=true"
+    run += " hydra.run.dir={folder}"
     sweep = "run.py experiment=chain_length data=tiny workers=2 experiment.results={folder} hydra.run.dir={folder}/run"
     tables = tuple(f"chain_length/*.{kind}" for kind in ("csv", "md", "tex", "svg"))
     return {

@@ -12,9 +12,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from archives import warc_record
+from in_process import command
 from runs import configured, ran, same
 
 from spotsigs.errors import InputError
+from spotsigs.matching.prefix_join import SpotSigsTight
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "data" / "tiny"
@@ -22,7 +24,7 @@ TINY = ROOT / "data" / "tiny"
 
 @pytest.mark.parametrize("choices", [[], ["keep=longest", "sets=true"], ["clusters=components", "keep=none"]])
 def test_a_run_on_disk_writes_the_files_of_a_run_in_memory(tmp_path, choices):
-    asked = ["data=tiny", "tau=0.25", "engine=serial", "page=true", *choices]
+    asked = ["data=tiny", "matcher=spotsigs_tight", "tau=0.25", "engine=serial", "page=true", *choices]
     ran(tmp_path / "memory", *asked)
     text = ran(tmp_path / "disk", *asked, "memory=1GB")
     assert same(tmp_path / "memory", tmp_path / "disk")
@@ -82,16 +84,6 @@ def test_new_against_old_and_one_page(tmp_path):
     kept = set(pd.read_csv(tmp_path / "2/kept.csv")["doc"])
     assert kept < is_new
     assert {path.relative_to(tmp_path / "copy").as_posix() for path in (tmp_path / "copy").rglob("*.*")} == kept
-    everything = ran(tmp_path / "4", *base[1:], "data=stored")
-    assert "45 documents" in everything
-    assert len(pd.read_parquet(tmp_path / "4/pairs.parquet")) == len(pd.read_parquet(tmp_path / "3/pairs.parquet"))
-    page = next(iter(sorted(TINY.rglob("*.html"))))
-    answer = ran(tmp_path / "5", *base[1:], f"query={page}")
-    assert answer.splitlines()[0] == "similarity  doc"
-    assert f"1.000000  {page.relative_to(TINY).as_posix()}" in answer
-    (tmp_path / "page.txt").write_text("Nothing like it.")
-    assert "no document of" in ran(tmp_path / "5", *base[1:], f"query={tmp_path / 'page.txt'}")
-    assert not (tmp_path / "5").exists()
 
 
 @pytest.mark.parametrize(
@@ -100,15 +92,8 @@ def test_new_against_old_and_one_page(tmp_path):
         (["memory=2"], "memory must be at least 64MB"),
         (["memory=much"], "memory must be a size such as 2GB"),
         (["memory=100MB"], "is too little for 1 process, whose code alone takes 375 MB; give"),
-        (["add=true"], "add=true needs a store"),
-        (["query=x.html"], "query= needs a store"),
-        (["data=stored"], "data=stored needs a store"),
-        (["data=stored", "add=true", "store=x"], "data=stored is in the store already"),
         (["memory=1GB", "matcher=lsh"], "matcher=lsh has no form for vectors on disk"),
         (["memory=1GB", "matcher=cosine"], "matcher=cosine has no form for vectors on disk"),
-        (["memory=1GB", "data=wt10g_like"], "data=wt10g_like has vectors"),
-        (["memory=1GB", "experiment=table1"], "memory= and store= belong to a single run"),
-        (["store=nowhere", "query=missing.html"], "query=missing.html: No such file"),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path, choices, says):
@@ -117,7 +102,9 @@ def test_mistakes_are_one_sentence(tmp_path, choices, says):
     assert not (tmp_path / "x" / "metrics.json").exists()
 
 
-@pytest.mark.parametrize(("data", "more"), [("jsonl", []), ("jsonl", ["memory=1GB"]), ("warc", ["memory=1GB"])])
+@pytest.mark.parametrize(
+    ("data", "more"), [("jsonl", []), ("jsonl", ["--memory", "2GB"]), ("warc", ["--memory", "2GB"])]
+)
 def test_standard_input(tmp_path, data, more):
     pages = [(path.name, path.read_bytes()) for path in sorted(TINY.rglob("*.html"))]
     if data == "warc":
@@ -126,9 +113,9 @@ def test_standard_input(tmp_path, data, more):
     else:
         rows = ({"id": name, "html": page.decode("utf-8", "replace")} for name, page in pages)
         content = gzip.compress("\n".join(map(json.dumps, rows)).encode())
-    asked = [f"data={data}", "data.path=-", "workers=2", f"hydra.run.dir={tmp_path / 'run'}", "tau=0.25", *more]
+    asked = ["cluster", "-", "--format", data, "--workers", "2", "--out", str(tmp_path / "run"), "--tau", "0.25", *more]
     result = subprocess.run(
-        [sys.executable, str(ROOT / "run.py"), *asked], input=content, cwd=ROOT, capture_output=True, timeout=300
+        [sys.executable, "-m", "spotsigs", *asked], input=content, cwd=ROOT, capture_output=True, timeout=300
     )
     assert result.returncode == 0, result.stderr.decode()
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
@@ -141,9 +128,8 @@ def test_asking_prints_no_id_that_a_terminal_would_obey(tmp_path):
     forged = "a\x1b[2J\n  1.000000  forged\r\u202e"
     (tmp_path / "x.jsonl").write_text(json.dumps({"id": forged, "html": page}) + "\n")
     (tmp_path / "page.html").write_text(page)
-    base = [f"store={tmp_path / 'store'}", "engine=serial", "tau=0.5", "idf_min=0", "idf_max=1"]
-    ran(tmp_path / "1", "data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", *base)
-    answer = ran(tmp_path / "1", *base, f"query={tmp_path / 'page.html'}")
+    assert command("pairs", "x.jsonl", "--store", "store", "--workers", 1, cwd=tmp_path).returncode == 0
+    answer = command("query", "page.html", "--store", "store", cwd=tmp_path).stdout
     assert answer.splitlines()[-1] == "  1.000000  a\\x1b[2J\\n  1.000000  forged\\r\\u202e  (identical content)"
 
 
@@ -158,12 +144,12 @@ ENGINES = sorted(path.stem for path in (ROOT / "conf" / "engine").glob("*.yaml")
 @pytest.mark.parametrize("matcher", MATCHERS)
 def test_every_matcher_on_disk_is_what_it_is_in_memory_or_refused(tmp_path, matcher, engine, threshold):
     asked = ["data=tiny", "tau=0.3", f"matcher={matcher}", f"engine={engine}", "workers=2"]
-    chosen = configured(*asked).matcher
+    chosen = configured(*asked).method.matcher
     if threshold is not None:
         if chosen.threshold is None:
             pytest.skip("a method without a threshold")
         asked.append(f"matcher.tau={threshold}")
-    if chosen.on_store() is None:
+    if not isinstance(chosen, SpotSigsTight):
         with pytest.raises(InputError, match=f"matcher={matcher} has no form for vectors on disk"):
             ran(tmp_path / "run", *asked, "memory=2GB")
         return
@@ -172,11 +158,6 @@ def test_every_matcher_on_disk_is_what_it_is_in_memory_or_refused(tmp_path, matc
     assert same(tmp_path / "memory", tmp_path / "disk")
     assert pd.read_parquet(tmp_path / "disk/pairs.parquet")["similarity"].min() >= (threshold or 0.3)
     assert json.loads((tmp_path / "disk/metrics.json").read_text())["tau"] == (threshold or 0.3)
-
-
-def test_the_label_on_disk_is_that_of_the_method_that_ran(tmp_path):
-    ran(tmp_path / "run", "data=tiny", "engine=serial", "memory=1GB")
-    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["label"] == "SpotSigs (tight bounds)"
 
 
 def test_quality_on_disk_needs_no_more_than_a_chunk_of_the_pairs(tmp_path, monkeypatch):

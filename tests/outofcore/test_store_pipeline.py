@@ -13,8 +13,8 @@ from stores import MEMORY, PARTS, match_on_disk, named, query_page, run, segment
 
 from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.errors import InputError
-from spotsigs.in_memory import match_in_memory
 from spotsigs.matching.brute_force import BruteForce
+from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import LEAST, PROGRAM, data_budget, fitting
 from spotsigs.records import Document
 from spotsigs.signatures.idf import IdfFilter
@@ -29,7 +29,8 @@ def test_both_ways_give_the_same_record(tmp_path, sets):
     rows[50] |= {"text": "nothing here"}
     rows[51] = {"id": "broken"}
     collection = written(tmp_path / "x.jsonl", rows)
-    one = match_in_memory(collection, *PARTS, BruteForce(tau=0.4), Serial(), sets=sets)
+    parts = dict(zip(("text", "signature", "idf_filter"), PARTS, strict=True))
+    one = Method(**parts, matcher=BruteForce(tau=0.4), sets=sets).match(collection, Serial())
     other = match_on_disk(tmp_path / "s", collection, *PARTS, 0.4, Serial(), memory=MEMORY, sets=sets)
     pairs, loaded = one.pairs, other.pairs.load()
     for name in ("i", "j", "similarity", "shared", "union"):

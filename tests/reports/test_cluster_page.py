@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 from archives import packed, warc_record
 from browser import CHROMIUM, Browser
-from runs import configured
+from runs import ran
 
 from spotsigs.cli import main as command
 from spotsigs.clustering.clusters import cluster
 from spotsigs.records import Pairs
 from spotsigs.reports.cluster_page import Limits, _spots, common_prefix, token_edges, write_cluster_page
-from spotsigs.runs.runner import run
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.tokens import tokenize
 
@@ -155,10 +154,7 @@ PAGES = [
 
 @pytest.mark.parametrize(("signature", "how"), PAGES)
 def test_what_a_page_marks_adds_up_to_the_similarity(tmp_path, signature, how):
-    run(
-        configured("data=tiny", *f"signature={signature}".split(), "tau=0.1", "engine=serial", "page=true", how),
-        tmp_path,
-    )
+    ran(tmp_path, "data=tiny", *f"signature={signature}".split(), "tau=0.1", "engine=serial", "page=true", how)
     _, blocks = blocks_of(tmp_path / "clusters.html")
     compared = 0
     for content in map(unpacked, filter(None, blocks)):

@@ -7,14 +7,13 @@ import warnings
 import numpy as np
 import pytest
 from browser import CHROMIUM, Browser
-from runs import configured
+from runs import planned
 
 from spotsigs.clustering.clusters import cluster
 from spotsigs.errors import InputError
 from spotsigs.evaluation.metrics import ends, evaluate
-from spotsigs.in_memory import match_in_memory
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.records import Corpus, Pairs, Truth
+from spotsigs.records import Pairs, Truth
 from spotsigs.reports.charts import LogAxis, histogram
 from spotsigs.reports.threshold_page import around
 from spotsigs.runs.thresholds import threshold_report
@@ -23,19 +22,19 @@ EVIL = "<img src=x onerror='window.hacked=1'></script><script>window.hacked=1</s
 
 
 def chosen(tmp_path, *overrides):
-    settings = configured("engine=serial", *overrides)
-    return settings, threshold_report(settings, tmp_path / "threshold")
+    method, run = planned(tmp_path / "threshold", "engine=serial", *overrides)
+    return method, run, threshold_report(method, run)
 
 
 def test_the_table_says_what_runs_at_each_threshold_do(tmp_path):
-    settings, told = chosen(tmp_path, "data=tiny")
+    method, run, told = chosen(tmp_path, "data=tiny")
     folder = tmp_path / "threshold"
     rows = list(csv.DictReader((folder / "threshold.csv").open()))
     assert "proposed: tau=0.278" in told
     assert {"0.1", "0.278", "0.44", "1.0"} <= {row["tau"] for row in rows}
-    of = settings.collection, settings.text, settings.signature, settings.idf_filter
+    joined = method.joined(run.collection, method.extract(run.collection, run.engine))
     for row in rows[::6]:
-        matched = match_in_memory(*of, BruteForce(tau=float(row["tau"])), settings.engine, sameness=settings.copies)
+        matched = joined(BruteForce(tau=float(row["tau"])))
         truth = Truth.from_clusters(matched.signatures.clusters)
         pairs, groups = matched.pairs, cluster(matched.pairs)
         quality = evaluate(pairs, truth, groups, resamples=10)
@@ -47,8 +46,7 @@ def test_the_table_says_what_runs_at_each_threshold_do(tmp_path):
         assert float(row["left"]) == pytest.approx(quality.duplicates_left / quality.duplicates)
     assert {path.name for path in folder.iterdir()} == {"threshold.csv", "histogram.csv", "threshold.html"}
     counted = sum(int(row["pairs"]) for row in csv.DictReader((folder / "histogram.csv").open()))
-    distinct = match_in_memory(*of, BruteForce(tau=0.03), settings.engine, sameness=settings.copies)
-    assert counted == len(BruteForce(tau=0.03)(Corpus(distinct.vectors)))
+    assert counted == len(BruteForce(tau=0.03)(joined.corpus))
     page = (folder / "threshold.html").read_text()
     assert page.count("<svg") == 1
     assert "best F1 by the truth" in page
@@ -92,7 +90,7 @@ def page(tmp_path_factory):
     words = [f"the cat is on a mat of {k} and {k // 4} is a {k // 2} of the {EVIL}" for k in range(8)]
     rows = [{"id": f"{EVIL}{k}", "text": " ".join(words[max(0, k - 5) : k + 1])} for k in range(8)]
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    _, told = chosen(tmp_path, "data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", "idf_min=0")
+    *_, told = chosen(tmp_path, "data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", "idf_min=0")
     return tmp_path / "threshold" / "threshold.html", told
 
 

@@ -182,16 +182,15 @@ def test_no_kernel_sees_an_index_out_of_bounds(tmp_path, given):
 MANY = """
 import resource, sys
 from pathlib import Path
-from spotsigs.outofcore.pipeline import Store, VectorSettings
+from spotsigs.outofcore.pipeline import Store
 from spotsigs.formats.folder import Folder
-from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.text.visible import VisibleText
+from spotsigs.method import Method
 
 if __name__ == "__main__":
     limit = int(sys.argv[3])
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    store = Store(folder=Path(sys.argv[2]), text=VisibleText(), scheme=SpotSignatures(), memory=2 * 10**9)
-    found = store.match(Folder(path=sys.argv[1], shard_bytes=1), 0.5, VectorSettings())
+    store = Store(folder=Path(sys.argv[2]), method=Method().at(0.5), memory=2 * 10**9)
+    found = store.match(Folder(path=sys.argv[1], shard_bytes=1))
     print(len(found.signatures.folders), len(found.pairs.load()))
 """
 

@@ -113,9 +113,9 @@ def test_every_call_of_a_run_fails_once(before, tmp_path, number):
 LIMITED = """
 import resource, sys
 limit = {"files": resource.RLIMIT_NOFILE, "memory": resource.RLIMIT_AS}[sys.argv[1]]
-sys.argv = ["run.py", *sys.argv[3:]] if resource.setrlimit(limit, (int(sys.argv[2]),) * 2) is None else []
+sys.argv = ["production.py", *sys.argv[3:]] if resource.setrlimit(limit, (int(sys.argv[2]),) * 2) is None else []
 import runpy
-runpy.run_path("run.py", run_name="__main__")
+runpy.run_path("tests/production.py", run_name="__main__")
 """
 
 
@@ -142,7 +142,7 @@ def test_too_little_memory_is_a_sentence_or_enough(tmp_path):
         )  # fmt: skip
         assert "build the store again" not in done.stderr
     done = subprocess.run(
-        [sys.executable, "run.py", "data=tiny", "workers=1", "memory=1GB", f"store={tmp_path}/store",
+        [sys.executable, "tests/production.py", "data=tiny", "workers=1", "memory=1GB", f"store={tmp_path}/store",
          f"hydra.run.dir={tmp_path}/run"], cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

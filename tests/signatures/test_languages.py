@@ -16,7 +16,7 @@ from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.jsonl import Jsonl
-from spotsigs.outofcore.pipeline import stored_language
+from spotsigs.outofcore.pipeline import Store
 from spotsigs.records import Document
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import IN_SHINGLES, RAREST, language_of, languages, stopwords_of
@@ -64,7 +64,7 @@ def edited(code: str) -> str:
 
 
 def pairs_of(pages, **options):
-    found = spotsigs.near_duplicates(pages, copies="off", **options)
+    found = spotsigs.near_duplicates(pages, duplicates="off", **options)
     return list(zip(found.i.tolist(), found.j.tolist(), strict=True))
 
 
@@ -123,7 +123,7 @@ def test_signatures_know_languages_without_boilerplate(kind):
 @given(order=st.permutations([*REAL.values(), *map(edited, EDITS), CHINESE, CHINESE[:-6], JAPANESE]))
 @settings(max_examples=20, deadline=None)
 def test_the_pairs_are_the_same_in_any_order(order):
-    found = spotsigs.near_duplicates(order, copies="off")
+    found = spotsigs.near_duplicates(order, duplicates="off")
     texts = {frozenset((order[i], order[j])) for i, j in zip(found.i.tolist(), found.j.tolist(), strict=True)}
     assert texts == {frozenset((REAL[code], edited(code))) for code in EDITS} | {frozenset((CHINESE, CHINESE[:-6]))}
 
@@ -137,14 +137,14 @@ def test_on_disk_and_added_and_asked(tmp_path):
     for name, add in (("old", False), ("new", True)):
         found = match_on_disk(
             tmp_path / "store", Jsonl(path=str(tmp_path / f"{name}.jsonl")), text, scheme, IdfFilter(), 0.44, Serial(),
-            memory=10**9, add=add, sameness=Sameness.text,
+            memory=10**9, add=add, duplicates=Sameness.text,
         )  # fmt: skip
     [(i, j, similarity)] = [tuple(map(np.ndarray.tolist, chunk)) for chunk in found.pairs.chunks()]
     assert sorted(zip(i, j, strict=True)) == [(0, 3), (1, 4)]
     everything = spotsigs.near_duplicates([*pages.values(), *new.values()])
     assert sorted(similarity) == sorted(everything.similarity.tolist())
     assert found.signatures.in_shingles() == 2
-    assert stored_language(tmp_path / "store") == "auto"
+    assert Store.open(tmp_path / "store").method.signature == scheme
     asked = query_page(
         tmp_path / "store", Document(id="", content=edited("de"), media_type="text/plain"), text, scheme, 0.44
     )

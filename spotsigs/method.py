@@ -1,0 +1,234 @@
+"""A method: all choices that decide the result of a collection, from its text to the documents that are kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.arrays.row_blocks import gathered
+from spotsigs.clustering.clusters import ClusterMethod, cluster
+from spotsigs.clustering.decisions import Decisions, Keep, decide, priority
+from spotsigs.contracts import Collection, Matcher, PairChunks, SignatureScheme, VectorCollection
+from spotsigs.engines import Engine
+from spotsigs.errors import require
+from spotsigs.exact_duplicates import Copies, Sameness
+from spotsigs.in_memory import Extracted, Joined, Matched
+from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.records import Corpus, Document, Pairs, Signatures
+from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of
+from spotsigs.signatures.extract import extract, texts
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.spelling import option
+from spotsigs.storage.identity import identity
+from spotsigs.text.visible import VisibleText
+
+SCHEMA = 1
+"""Version of the keys of a method."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """The stages from documents to decisions, with all their parameters.
+
+    Attributes
+    ----------
+    text : callable
+        Function from a document to its text.
+    signature : SignatureScheme
+        Function from tokens to signatures, with its treatment of boilerplate, see
+        `spotsigs.signatures.boilerplate.with_boilerplate`.
+    idf_filter : IdfFilter
+        The signatures and documents that are compared.
+    sets : bool
+        Count every signature once.
+    duplicates : Sameness
+        Which documents are exact duplicates: pairs of similarity 1, of which one is compared for all.
+    matcher : Matcher
+        Function from signatures to pairs, with its threshold.
+    clusters : ClusterMethod
+        How pairs become clusters.
+    keep : Keep
+        Order in which documents are kept.
+    names : mapping of str to str
+        Names of the text, signature and matcher in tables, by group; those of their classes if omitted.
+
+    Examples
+    --------
+    >>> print(Method().at(0.6))
+    text=visible signature=spotsigs matcher=spotsigs_tight tau=0.6
+    """
+
+    text: Callable[[Document], str] = field(default_factory=VisibleText)
+    signature: SignatureScheme = field(default_factory=SpotSignatures)
+    idf_filter: IdfFilter = field(default_factory=IdfFilter)
+    sets: bool = False
+    duplicates: Sameness = Sameness.text
+    matcher: Matcher = field(default_factory=SpotSigsTight)
+    clusters: ClusterMethod = ClusterMethod.leaders
+    keep: Keep = Keep.first
+    names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def tau(self) -> float | None:
+        """Similarity threshold; None if the matcher has none."""
+        return self.matcher.threshold
+
+    @property
+    def threshold(self) -> float:
+        """Similarity threshold of a method that has one."""
+        require(self.tau is not None, f"{self.matcher.label} has no threshold")
+        return float(self.tau or 0)
+
+    @property
+    def boilerplate(self) -> Boilerplate:
+        """Treatment of boilerplate."""
+        return boilerplate_of(type(self.signature).__name__)
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """Band of normalised IDF of the signatures that the matcher compares; some matchers have one of their own."""
+        parts: list[Any] = [part for part in (self.idf_filter, self.matcher) if hasattr(part, "idf_max")]
+        return max(part.idf_min for part in parts), min(part.idf_max for part in parts)
+
+    def at(self, tau: float | None) -> Self:
+        """Return the method with another threshold; unchanged if it has none, or none is given."""
+        return replace(self, matcher=self.matcher.at(tau))
+
+    def name(self, group: str) -> str:
+        """Return the name of the text, signature or matcher."""
+        return self.names.get(group) or _NAMES.get(found := type(getattr(self, group)).__name__, found)
+
+    def __str__(self) -> str:
+        """Return the choices as they are typed, without those that have their defaults."""
+        words = [option(group, self.name(group)) for group in ("text", "signature", "matcher")]
+        chosen: dict[str, Any] = {"tau": self.tau, "boilerplate": self.boilerplate}
+        chosen |= {item.name: getattr(self.idf_filter, item.name) for item in fields(IdfFilter)}
+        chosen |= {name: getattr(self, name) for name in ("sets", "duplicates", "clusters", "keep")}
+        default = Method()
+        plain = {item.name: getattr(default.idf_filter, item.name) for item in fields(IdfFilter)}
+        plain |= {name: getattr(default, name) for name in ("sets", "duplicates", "clusters", "keep", "boilerplate")}
+        shown = {name: getattr(value, "value", value) for name, value in chosen.items() if value != plain.get(name)}
+        return " ".join([*words, *(option(name, str(value).lower()) for name, value in shown.items())])
+
+    def extraction_key(self) -> str:
+        """Return, as JSON, what the signatures of a collection depend on."""
+        return json.dumps({"schema": SCHEMA} | {name: identity(getattr(self, name)) for name in _EXTRACTION})
+
+    def join_key(self) -> str:
+        """Return, as JSON, what the pairs of a collection depend on besides the threshold."""
+        found = {name: identity(getattr(self, name)) for name in ("idf_filter", "sets")}
+        found["matcher"] = identity(self.matcher.at(1.0).with_threads(1))
+        return json.dumps(json.loads(self.extraction_key()) | found)
+
+    def extract(self, collection: Collection | VectorCollection, engine: Engine, *, strict: bool = False) -> Extracted:
+        """Extract signatures, see `spotsigs.signatures.extract.extract`, and find the exact duplicates."""
+        began = perf_counter()
+        if isinstance(collection, VectorCollection):
+            vectors = collection.vectors()
+            ids: Any = vectors.ids
+            signatures = Signatures(vectors.doc_ids, (), vectors.indptr, ids, vectors.counts)
+            return Extracted(signatures, Copies.none(len(vectors)), perf_counter() - began, vectors)
+        signatures = extract(collection, self.text, self.signature, engine, strict=strict, sameness=self.duplicates)
+        return Extracted(signatures, Copies.among(signatures, self.duplicates), perf_counter() - began)
+
+    def joined(self, collection: Collection | VectorCollection, extracted: Extracted) -> Joined:
+        """Return the collection ready to be matched: filtered signatures, and the texts for a matcher that reads them.
+
+        Vectors are matched without filters.
+        """
+        known = extracted
+        vectors = self.idf_filter(known.signatures, known.copies) if known.vectors is None else known.vectors
+        vectors = vectors.as_sets() if self.sets else vectors
+        if isinstance(collection, VectorCollection):
+            return Joined(known, Corpus(vectors))
+
+        def distinct_texts() -> Iterator[str]:
+            """Yield the text of each document; that of an exact duplicate is empty."""
+            for page, distinct in zip(texts(collection, self.text), known.copies.distinct.tolist(), strict=True):
+                yield page if distinct else ""
+
+        return Joined(known, Corpus(vectors, distinct_texts))
+
+    def unlisted(self, joined: Joined) -> Matched[Signatures, Pairs]:
+        """Return what `decide` needs: without a list of all pairs, unless the matcher or the clusters need it.
+
+        The number of all pairs grows with the squares of the sizes of clusters.
+        """
+        if self.clusters is ClusterMethod.leaders and isinstance(self.matcher, SpotSigsTight):
+            return joined.unlisted(self.matcher)
+        return joined(self.matcher)
+
+    def match(
+        self,
+        collection: Collection | VectorCollection,
+        engine: Engine,
+        *,
+        strict: bool = False,
+        listed: bool = True,
+    ) -> Matched[Signatures, Pairs]:
+        """Find all pairs of a collection that fits into memory, or, unless `listed`, only what `decide` needs.
+
+        Raises
+        ------
+        InputError
+            If the signature scheme or the matcher rejects the input, or, if `strict`, for the first unreadable record.
+        """
+        joined = self.joined(collection, self.extract(collection, engine, strict=strict))
+        return joined(self.matcher) if listed else self.unlisted(joined)
+
+    def decide(
+        self,
+        matched: Matched[Any, Any],
+        *,
+        dates: Iterable[str | None] | None = None,
+        earlier: NDArray[np.bool_] | None = None,
+    ) -> tuple[Decisions, PairChunks]:
+        """Group the documents, and decide which are kept; return the pairs, too, if not listed those with kept ones.
+
+        Parameters
+        ----------
+        matched : Matched
+            Pairs of the method.
+        dates : iterable of (str or None), optional
+            Dates of the documents, for ``keep=newest``; by default those of the collection.
+        earlier : ndarray of bool, shape (m,), optional
+            True for those of the first m documents that an earlier run has kept. Its decisions are final.
+        """
+        n, copies = len(matched.doc_ids), matched.copies
+        lengths = (
+            gathered(matched.signatures.occurrences(), copies.representatives) if self.keep is Keep.longest else None
+        )
+        if self.keep is Keep.newest and dates is None:
+            dates = matched.signatures.dates
+        order = priority(self.keep, n, lengths, dates)
+        removed = None
+        if earlier is not None:  # those that an earlier run has kept come first
+            m = len(earlier)
+            order = np.arange(n) if order is None else order
+            order[:m] = order.min(initial=0) - 1
+            removed = np.concatenate([~earlier, np.zeros(n - m, np.bool_)])
+        pairs: PairChunks = matched.pairs
+        if matched.leaders is None:
+            groups = cluster(pairs, clusters=self.clusters, priority=order, removed=removed)
+        else:
+            began = perf_counter()
+            groups, pairs = matched.leaders(priority=order, removed=removed, both=self.keep is Keep.none)
+            pairs = replace(pairs, seconds={**matched.pairs.seconds, "cluster": perf_counter() - began})
+        compared = None if self.matcher.reads_texts else matched.compared()
+        decisions = decide(pairs.chunks(), groups, self.keep, earlier=earlier, copies=copies, compared=compared)
+        return decisions, pairs
+
+
+_EXTRACTION = ("text", "signature", "duplicates")
+_NAMES = {
+    "VisibleText": "visible", "SpotSignatures": "spotsigs", "TemplateRemoval": "spotsigs", "MainContent": "spotsigs",
+    "SpotSigsTight": "spotsigs_tight", "Containment": "containment",
+}  # fmt: skip
+"""Names of the package's own classes."""

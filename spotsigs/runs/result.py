@@ -1,0 +1,184 @@
+"""The result of a run: pairs, clusters, decisions and quality, with the method that made them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.arrays.row_blocks import own
+from spotsigs.clustering.clusters import Cohesion, cohesion
+from spotsigs.clustering.decisions import Decisions
+from spotsigs.contracts import Collection, VectorCollection
+from spotsigs.evaluation.metrics import Quality, evaluate
+from spotsigs.in_memory import Matched
+from spotsigs.method import Method
+from spotsigs.records import Signatures, Truth
+from spotsigs.runs.provenance import MIB
+from spotsigs.runs.warnings import near_tau
+from spotsigs.signatures.languages import count_in_shingles
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """Pairs, decisions and quality of a method on a collection.
+
+    Attributes
+    ----------
+    method : Method
+        Method, as it was applied.
+    data : str
+        Name of the collection.
+    matched : Matched
+        Signatures and pairs, in memory or on disk, with wall seconds and counters.
+    decisions : Decisions
+        Clusters, and the documents that are kept.
+    cohesion : Cohesion
+        Pairs inside the clusters.
+    quality : Quality or None
+        None if the collection has no truth.
+    checksum : str
+        SHA-256 over document ids, signature hashes and counts, the same for any format of the input.
+    in_shingles : int
+        Documents in no known language, which are compared by shingles.
+    peak_bytes : int
+        Largest resident memory of this process while matching; on disk, 0.
+    memory : int or None
+        Budget of a run on disk in bytes; None in memory.
+    added_from : int
+        Number of the first document of the collection; those before it were in the store.
+    """
+
+    method: Method
+    data: str
+    matched: Matched[Any, Any]
+    decisions: Decisions
+    cohesion: Cohesion
+    quality: Quality | None
+    checksum: str
+    in_shingles: int
+    peak_bytes: int = 0
+    memory: int | None = None
+    added_from: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        method: Method,
+        data: str,
+        collection: Collection | VectorCollection,
+        matched: Matched[Any, Any],
+        *,
+        earlier: NDArray[np.bool_] | None = None,
+        **more: Any,
+    ) -> Result:
+        """Decide about the documents of matched pairs, and evaluate the pairs, in passes over chunks of them.
+
+        The array `earlier` is that of `spotsigs.method.Method.decide`; `more` has other attributes of the result.
+        """
+        decisions, pairs = method.decide(matched, earlier=earlier)
+        matched = replace(matched, pairs=pairs)
+        # a new batch alone has no truth, for most of its pairs are with old documents; vectors have none
+        known = not matched.new_from and not isinstance(collection, VectorCollection)
+        truth = Truth.from_clusters(matched.signatures.clusters) if known else None
+        groups, named = decisions.clusters, not isinstance(collection, VectorCollection)
+        return cls(
+            method=method,
+            data=data,
+            matched=matched,
+            decisions=decisions,
+            cohesion=cohesion(groups, pairs.chunks()),
+            quality=None if truth is None else evaluate(pairs.chunks(), truth, groups, kept=decisions.kept),
+            checksum=checksum(*_content(matched, named)),
+            in_shingles=_in_shingles(matched.signatures) if named and method.signature.tells_languages else 0,
+            **more,
+        )
+
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        """Figures of the run: sizes, quality (None without truth), memory, times in ms, and the method."""
+        matched, decisions, matcher = self.matched, self.decisions, self.method.matcher
+        kept = decisions.kept[matched.new_from :]
+        copies, pairs, vectors = matched.copies, matched.pairs, matched.vectors
+        contents = int(np.count_nonzero(own(copies.content)))
+        seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
+        quality = asdict(self.quality) if self.quality else dict.fromkeys(item.name for item in fields(Quality))
+        low, high = self.method.band
+        return {
+            "documents": len(vectors),
+            "documents_matched": int(np.count_nonzero(matched.compared())),
+            "documents_in_shingles": self.in_shingles,
+            "copies_content": len(copies) - contents,
+            "copies_text": contents - int(np.count_nonzero(copies.distinct)),
+            "removed": int(np.count_nonzero(~kept)),
+            "kept": int(np.count_nonzero(kept)),
+            "skipped": len(matched.skipped),
+            "signatures": pairs.counters.get("kept_signatures", vectors.n_signatures),
+            "occurrences": vectors.n_occurrences,
+            "pairs": len(pairs),
+            "clusters": len(self.cohesion.labels),
+            "largest_cluster": int(decisions.clusters.sizes.max(initial=0)),
+            "min_similarity": _over(np.nanmin, self.cohesion.minimum),
+            "mean_similarity": _over(np.nanmean, self.cohesion.mean),
+            "pairs_near_tau": near_tau(pairs.chunks(), self.method.tau) if matched.leaders is None else None,
+            "giant_chains": int(np.count_nonzero(self.cohesion.chain)),
+            "new_documents": len(vectors) - matched.new_from,
+            **quality,
+            "memory_mib": matcher.memory_bytes(vectors) / MIB,
+            "peak_mb": self.peak_bytes / 1e6,
+            "parse_ms": seconds["extract"] * 1000,
+            "sort_hash_ms": seconds["sort_hash"] * 1000,
+            "cluster_ms": seconds["cluster"] * 1000,
+            "total_ms": (seconds["sort_hash"] + seconds["cluster"]) * 1000,
+            "joined_at": matched.joined_at,
+            "stage_seconds": dict(pairs.seconds),
+            "counters": dict(pairs.counters),
+            "tau": self.method.tau,
+            "idf_min": low,
+            "idf_max": high,
+            **dict(zip("kl", matcher.hash_tables, strict=True)),
+            "memory_budget_mb": None if self.memory is None else self.memory / 1e6,
+            "exact": matcher.exact,
+            "verified": matcher.verified,
+            "data": self.data,
+            **{group: self.method.name(group) for group in ("text", "signature", "matcher")},
+            "label": matcher.label,
+            "method": str(self.method),
+        }
+
+
+def _over(function: Callable[[Any], Any], values: Any) -> float | None:
+    """Return a statistic of the values that are known; None without any."""
+    return None if np.isnan(values).all() else float(function(values))
+
+
+def _in_shingles(signatures: Any) -> int:
+    if isinstance(signatures, Signatures):
+        return count_in_shingles(signatures.indptr, signatures.hashes)
+    return int(signatures.in_shingles())
+
+
+def _content(matched: Matched[Any, Any], named: bool) -> tuple[Sequence[str], Iterator[NDArray[Any]]]:
+    """Return the names and arrays that identify the input; vectors have no names."""
+    signatures = matched.signatures
+    if isinstance(signatures, Signatures):
+        arrays = signatures.indptr, signatures.hashes, signatures.counts
+        return (matched.doc_ids, iter(arrays[1:])) if named else ((), iter(arrays))
+    kinds = {"hashes": np.uint64, "counts": np.int32}
+    stores = ((store, name) for name in kinds for store in signatures.stores())
+    return matched.doc_ids, (store.array(name, kinds[name]) for store, name in stores)
+
+
+def checksum(doc_ids: Iterable[str], arrays: Iterable[NDArray[Any]]) -> str:
+    """Return the SHA-256 of document ids and arrays, which does not depend on how the arrays are cut."""
+    digest = hashlib.sha256()
+    for number, name in enumerate(doc_ids):
+        digest.update((f"\n{name}" if number else name).encode("utf-8", "replace"))
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

@@ -1,0 +1,177 @@
+"""The stages of one run, in memory or on disk: a method and a collection to a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spotsigs.clustering.clusters import ClusterMethod
+from spotsigs.contracts import VectorCollection
+from spotsigs.engines import Engine, Serial, end_workers
+from spotsigs.errors import InputError, require
+from spotsigs.in_memory import Joined
+from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.method import Method
+from spotsigs.records import Corpus, Vectors
+from spotsigs.runs.provenance import PeakMemory
+from spotsigs.runs.result import Result
+from spotsigs.runs.stores import kept_store, own_store
+from spotsigs.signatures.extract import nothing_readable, texts
+from spotsigs.spelling import option
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Input and outputs of a run, and where its stages run; they change nothing of the decisions.
+
+    Attributes
+    ----------
+    collection : Collection or VectorCollection
+        Documents, or vectors.
+    data : str
+        Name of the collection.
+    folder : Path
+        Folder of the tables, on this machine.
+    engine : Engine
+        Runs the extraction; on disk, the join as well.
+    copy : str or None
+        Folder of the copy of the collection, in its own format, without the removed documents.
+    overwrite : bool
+        The copy replaces an existing one.
+    page : bool
+        Write ``clusters.html``.
+    memory : int or None
+        Bytes for all processes of a run on disk; None for a run in memory.
+    store : str or None
+        Folder or URL of a store that is kept; None for one that is deleted after the run.
+    add : bool
+        Add the documents to the store, and report only pairs with at least one of them.
+    strict : bool
+        Stop at the first record that cannot be read.
+    pairs : bool
+        List all pairs; otherwise, in memory and without truth, only those that decide, each with a kept document.
+    seed : int
+        Seed of what is random; recorded with the results.
+    """
+
+    collection: Any
+    data: str
+    folder: Path
+    engine: Engine = field(default_factory=Serial)
+    copy: str | None = None
+    overwrite: bool = False
+    page: bool = False
+    memory: int | None = None
+    store: str | None = None
+    add: bool = False
+    strict: bool = False
+    pairs: bool = True
+    seed: int = 2008
+
+
+def compute(method: Method, run: Run, say: Callable[[str], object], known: Known | None = None) -> Result:
+    """Match a collection, group the pairs and evaluate them.
+
+    Parameters
+    ----------
+    method, run
+        What to compute, of which input, and where.
+    say : callable
+        Receives messages on the resources of stages on disk.
+    known : Known, optional
+        Stages that other runs have computed.
+
+    Returns
+    -------
+    Result
+        The same in memory and on disk; with ``add``, of the pairs with at least one new document.
+
+    Raises
+    ------
+    InputError
+        If the collection is empty, a record is unreadable and ``strict`` is set, or the matcher or the collection has
+        no form on disk.
+    """
+    if run.memory is not None:
+        return _on_disk(method, run, run.memory, say)
+    return _in_memory(method, run, known or Known())
+
+
+@dataclass(kw_only=True)
+class Known:
+    """Stages in memory that several runs share, whose methods differ in their thresholds alone.
+
+    Attributes
+    ----------
+    joined : Joined or None
+        Signatures, vectors and pairs; None before the first run.
+    peak_bytes : int
+        Largest resident memory of the join.
+    """
+
+    joined: Joined | None = None
+    peak_bytes: int = 0
+
+
+def _in_memory(method: Method, run: Run, known: Known) -> Result:
+    """Run the stages on all documents at once, those that are known excepted."""
+    if known.joined is None:
+        extracted = method.extract(run.collection, run.engine, strict=run.strict)
+        known.joined = method.joined(run.collection, extracted)
+    joined, signatures = known.joined, known.joined.extracted.signatures
+    if not len(signatures) and signatures.skipped:
+        raise nothing_readable(signatures.skipped)
+    listed = run.pairs or run.page or any(name is not None for name in signatures.clusters)
+    own_join = joined.at(method.matcher) is None
+    if own_join:
+        method.matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
+    with PeakMemory() as memory:
+        matched = joined(method.matcher) if listed else method.unlisted(joined)
+    if own_join:
+        known.peak_bytes = memory.peak_bytes
+    return Result.of(method, run.data, run.collection, matched, peak_bytes=known.peak_bytes)
+
+
+def _on_disk(method: Method, run: Run, memory: int, say: Callable[[str], object]) -> Result:
+    from spotsigs.outofcore.pipeline import Store, decided, fitting, put_decided
+
+    if not isinstance(method.matcher, SpotSigsTight):
+        raise InputError(
+            f"{option('matcher', method.name('matcher'))} has no form for vectors on disk, which {option('memory')} "
+            f"and {option('store')} need; leave them out"
+        )
+    folder = own_store(method, run.collection, run.folder) if run.store is None else kept_store(run.store)
+    store = Store(folder=folder, method=method, engine=fitting(run.engine, memory), memory=memory, say=say)
+    listed = run.pairs or run.page or method.clusters is not ClusterMethod.leaders
+    matched = store.match(run.collection, add=run.add, strict=run.strict, listed=listed)
+    added_from = matched.new_from
+    earlier = decided(store.folder, added_from) if added_from else None
+    if added_from and earlier is None:
+        say(f"no finished run has decided the {added_from:,} earlier documents of {store.folder}: all are decided now")
+        matched = store.match(None, listed=listed)
+    end_workers()  # the stages below use memory for each document
+    more = {"memory": memory, "added_from": added_from}
+    with store.locked():
+        result = Result.of(method, run.data, run.collection, matched, earlier=earlier, **more)
+    if run.store is not None:
+        put_decided(run.store, result.decisions.kept, method)
+    return result
+
+
+def _few_documents() -> Corpus:
+    pages = ["one page of a few words.", "one page of a few words.", "another page."]
+    ids = np.array([0, 1, 2, 3, 0, 1, 2, 3, 1, 4])
+    return Corpus(
+        Vectors.from_csr(np.array([0, 4, 8, 10]), ids, vocabulary=np.arange(5, dtype=np.uint64)), lambda: iter(pages)
+    )
+
+
+def readable_texts(method: Method, run: Run, new_from: int = 0) -> Iterator[str | None]:
+    """Return the text of every document, exact duplicates included; None for those that only a store has."""
+    require(not isinstance(run.collection, VectorCollection), "a page of clusters needs pages, not vectors")
+    return chain(repeat(None, new_from), texts(run.collection, method.text))

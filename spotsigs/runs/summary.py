@@ -1,0 +1,107 @@
+"""The summary of a run, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from spotsigs.contracts import VectorCollection
+from spotsigs.errors import counted
+from spotsigs.runs.result import Result
+from spotsigs.runs.stages import Run
+from spotsigs.runs.warnings import warning
+from spotsigs.spelling import is_command
+
+
+def summary(result: Result, run: Run) -> str:
+    """Return the numbers of removed and kept pages, remarks on them, and the path of the results."""
+    return "\n".join(["", _answer(result, run), "", *_remarks(result, run), f"results: {shown_path(run.folder)}"])
+
+
+def _meaning(metrics: Mapping[str, Any]) -> str:
+    """Return the meaning of precision and recall as one sentence."""
+    precision, recall = (f"{metrics[key]:.1%}".replace("%", " %") for key in ("precision", "recall"))
+    return f"of the reported pairs, {precision} are duplicates; of the pairs of duplicates, {recall} are reported"
+
+
+def _answer(result: Result, run: Run) -> str:
+    """Return the numbers of removed and kept pages, and the path of the result."""
+    removed, kept = result.metrics["removed"], result.metrics["kept"]
+    pages = removed + kept  # without earlier pages of a store
+    share = removed / pages if pages else 0
+    where = shown_path(run.folder / "kept.csv") if run.copy is None else f"{shown_path(Path(run.copy).absolute())}/"
+    return f"{counted(pages, 'page')}, {removed:,} removed ({share:.1%}), {kept:,} kept -> {where}".replace("%)", " %)")
+
+
+def shown_path(folder: Path) -> Path:
+    """Return the folder relative to the working directory if it is below it."""
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+def _remarks(result: Result, run: Run) -> list[str]:
+    metrics, method = result.metrics, result.method
+    seconds = metrics["parse_ms"] / 1000
+    lines = [_meaning(metrics)] if metrics["f1"] is not None else []
+    lines += [
+        f"{counted(metrics['documents'], 'document')}, {counted(metrics['pairs'], 'pair')} in "
+        f"{counted(metrics['clusters'], 'cluster')}; "
+        f"read and extracted in {seconds:.1f} s, {_peak(metrics)}"
+    ]
+    if metrics["new_documents"] < metrics["documents"]:
+        lines.append(f"{counted(metrics['new_documents'], 'new document')}; only pairs with at least one are reported")
+    if metrics["min_similarity"] is not None:
+        lines.append(
+            f"largest cluster {counted(metrics['largest_cluster'], 'document')}; similarity inside clusters at least "
+            f"{metrics['min_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
+        )
+    if found := warning(
+        method,
+        result.decisions.clusters,
+        result.cohesion,
+        metrics["pairs_near_tau"],
+        listed=result.matched.leaders is None,
+    ):
+        lines.append(found)
+    if metrics["stories"]:
+        lines.append(
+            f"{counted(metrics['stories_lost'], 'story', 'stories')} of {metrics['stories']:,} lost "
+            f"({metrics['stories_lost'] / metrics['stories']:.1%}), {metrics['duplicates_left']:,} of "
+            f"{counted(metrics['duplicates'], 'duplicate')} left "
+            f"({metrics['duplicates_left'] / max(metrics['duplicates'], 1):.1%}), "
+            f"B-cubed F1 {metrics['bcubed_f1']:.3f}".replace("%)", " %)")
+        )
+    if result.quality and "f1" in result.quality.intervals:
+        low, high = result.quality.intervals["f1"]
+        lines.append(
+            f"F1 95 % interval {low:.3f} to {high:.3f} (clusters resampled); macro F1 {metrics['macro_f1']:.3f}"
+        )
+    empty = metrics["documents"] - metrics["documents_matched"]
+    if empty:
+        missed = "" if result.quality is None else "; their pairs count as missed"
+        lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
+    if shingled := metrics["documents_in_shingles"]:
+        spots: Any = getattr(method.signature, "signature", method.signature)
+        lines.append(
+            f"{counted(shingled, 'document')} with hardly any known stopwords: compared by shingles of {spots.c} tokens"
+        )
+    if copies := metrics["copies_content"] + metrics["copies_text"]:
+        lines.append(
+            f"{counted(copies, 'copy', 'copies')}: {metrics['copies_content']:,} of identical content, "
+            f"{metrics['copies_text']:,} of identical text"
+        )
+    if result.quality is None and not is_command():
+        how = "" if isinstance(run.collection, VectorCollection) else run.collection.truth_by
+        lines.append("no precision or recall: the collection has no labels of duplicates" + (how and f"; {how}"))
+    if metrics["skipped"]:
+        lines.append(f"{counted(metrics['skipped'], 'record')} could not be read: see skipped.csv")
+    if (run.folder / "undated.csv").exists():
+        lines.append("dates that cannot be read count as the oldest: see undated.csv")
+    return lines
+
+
+def _peak(metrics: dict[str, Any]) -> str:
+    peak = f"{metrics['peak_mb']:,.0f}"
+    if metrics["memory_budget_mb"] is None:
+        return f"peak memory while matching {peak} MB"
+    return f"peak memory of all processes {peak} of {metrics['memory_budget_mb']:,.0f} MB"
