@@ -91,14 +91,17 @@ class Processes(WorkerEngine):
         The first task of a function runs in this process, so that workers find compiled kernels in the cache, and a
         single task starts no pool. At most two tasks a worker are submitted at a time.
         """
+        workers = self.processes
+        if not workers:
+            yield from map(function, tasks)
+            return
         tasks, name = iter(tasks), _name_of(function)
         if name not in _RAN_HERE:
             for task in islice(tasks, 1):
                 yield function(task)
                 _RAN_HERE.add(name)
         waiting = list(islice(tasks, 2))
-        workers = self.processes
-        if len(waiting) < 2 or not workers:
+        if len(waiting) < 2:
             yield from map(function, chain(waiting, tasks))
             return
         yield from _in_order(
