@@ -45,7 +45,7 @@ class Result:
     checksum : str
         SHA-256 over document ids, signature hashes and counts, the same for any format of the input.
     in_shingles : int
-        Documents in no known language, which are compared by shingles.
+        Documents that are compared by shingles: of no known language, or with few spot signatures.
     peak_bytes : int
         Largest resident memory of this process while matching; on disk, 0.
     memory : int or None

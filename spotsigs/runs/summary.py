@@ -81,10 +81,7 @@ def _remarks(result: Result, run: Run) -> list[str]:
         missed = "" if result.quality is None else "; their pairs count as missed"
         lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
     if shingled := metrics["documents_in_shingles"]:
-        spots: Any = getattr(method.signature, "signature", method.signature)
-        lines.append(
-            f"{counted(shingled, 'document')} with hardly any known stopwords: compared by shingles of {spots.c} tokens"
-        )
+        lines.append(f"{counted(shingled, 'document')} with few or no spot signatures: compared by shingles")
     if copies := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(
             f"{counted(copies, 'copy', 'copies')}: {metrics['copies_content']:,} of identical content, "
