@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from runs import ran
 
-from spotsigs import near_duplicates
+from spotsigs import SpotSignatures, near_duplicates
 from spotsigs.outofcore.pipeline import decided, put_decided
 
 TAU = 0.3
@@ -37,7 +37,7 @@ CASES = [(keep, seed, "serial") for keep in ("first", "longest", "newest", "none
 def test_the_promise_holds_over_all_batches(tmp_path, keep, seed, engine):
     rng = np.random.default_rng(seed)
     rows = pages(rng, 24)
-    found = near_duplicates([row["text"] for row in rows], TAU)
+    found = near_duplicates([row["text"] for row in rows], TAU, signature=SpotSignatures())
     near = {
         frozenset((rows[i]["id"], rows[j]["id"])): s for i, j, s in zip(found.i, found.j, found.similarity, strict=True)
     }
