@@ -344,7 +344,7 @@ CONFIGURATION = cases(
     {
         "tau=0": "tau must be in (0, 1], got 0",
         "tau=nan": "tau must be in (0, 1], got nan",
-        "tau=abc": "tau must be a number in (0, 1], or auto, got 'abc'",
+        "tau=abc": "tau must be a number in (0, 1], got 'abc'",
         "idf_min=0.9 idf_max=0.5": "idf_min=0.9 and idf_max=0.5: give 0 <= idf_min <= idf_max (idf is in [0, 1])",
         "idf_min=nan": "idf_min=nan and idf_max=1.0: give 0 <= idf_min <= idf_max (idf is in [0, 1])",
         "min_spots=0": "min_spots must be at least 1, got 0",
@@ -381,7 +381,6 @@ CONFIGURATION = cases(
         "matcher=minhash": "matcher=minhash is not known (did you mean lsh?); choose one of: …",
         "mathcer=lsh": "mathcer: the configuration has no parameter 'mathcer' here (did you mean matcher?); `python run.py --help` lists the groups and keys",
         "matcher.convention=ours": "matcher.convention: Invalid value 'ours', expected one of […]",
-        "tau=auto matcher=simhash": "tau=auto needs a matcher with a threshold on Jaccard similarity, which SimHash… is not",
         "data=jsonl without a path": (
             "data.path is missing; give it, as in `python run.py data=... data.path=...`",
             lambda here: ["data=jsonl"],
