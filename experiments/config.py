@@ -231,7 +231,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
 def _decimal(number: Any) -> float:
     """Return the decimal that a number is meant to be: sums of steps, as in ``range(0.1,0.9,0.1)``, are rounded."""
     short = float(f"{number:.12g}")
-    return short if abs(short - number) <= 8 * np.spacing(abs(number)) else float(number)
+    return short if 0 < abs(short - number) <= 8 * np.spacing(abs(number)) else number
 
 
 def _is_number(value: object) -> bool:

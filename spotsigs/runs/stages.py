@@ -23,6 +23,7 @@ from spotsigs.runs.result import Result
 from spotsigs.runs.stores import kept_store, own_store
 from spotsigs.signatures.extract import nothing_readable, texts
 from spotsigs.spelling import option
+from spotsigs.storage.locations import as_path, is_remote
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +73,27 @@ class Run:
     strict: bool = False
     pairs: bool = True
     seed: int = 2008
+
+    def __post_init__(self) -> None:
+        for key in ("copy", "store"):
+            _require_outside(key, getattr(self, key), getattr(self.collection, "path", None))
+
+
+def _require_outside(key: str, named: str | None, path: object) -> None:
+    """Refuse to write among the files of the collection, which would become a part of it."""
+    if named is None or not isinstance(path, str) or path in ("", "-"):
+        return
+    fixed, deep, _ = path.partition("**")
+    root, written = as_path(fixed), as_path(named)
+    if is_remote(root) or is_remote(written):
+        inside = f"{named.rstrip('/')}/".startswith(f"{fixed.rstrip('/')}/")
+    else:
+        inside = (bool(deep) or root.is_dir()) and written.resolve().is_relative_to(root.resolve())
+    require(
+        not inside,
+        f"{option(key, named)} is inside the input {path}, and its files would become a part of the collection; "
+        "choose a folder outside",
+    )
 
 
 def compute(method: Method, run: Run, say: Callable[[str], object], known: Known | None = None) -> Result:

@@ -6,6 +6,7 @@ import os
 import sys
 
 import pytest
+from in_process import command
 from stores import PARTS, in_memory, named, run, stories, written
 from test_bad_input import content, former, front_door  # noqa: F401 - fixtures
 
@@ -51,21 +52,19 @@ def test_a_store_of_a_stopped_run_that_the_user_names_is_the_users(front_door, t
     assert (store / "vectors" / "store.json").exists()
 
 
-@pytest.mark.parametrize("key", ["store", "copy"])
+@pytest.mark.parametrize(("verb", "key"), [("cluster", "--store"), ("dedup", "--out")])
 @pytest.mark.parametrize(
     ("path", "place"),
     [("pages", "pages/new"), ("pages", "pages"), ("pages/**/*.html", "pages/a/new"), ("link", "pages/new")],
 )
-def test_nothing_is_written_among_the_pages(key, path, place, front_door, tmp_path):  # noqa: F811
+def test_nothing_is_written_among_the_pages(verb, key, path, place, tmp_path):
     (tmp_path / "pages" / "a").mkdir(parents=True)
     (tmp_path / "pages" / "a" / "x.html").write_text("the page is a page")
     (tmp_path / "link").symlink_to(tmp_path / "pages")
     before = content(tmp_path / "pages")
-    code, _, err = front_door(
-        "data=folder", f"data.path={tmp_path}/{path}", f"{key}={tmp_path}/{place}", f"hydra.run.dir={tmp_path}/run"
-    )
-    assert code == 1
-    assert f"{key}={tmp_path}/{place} is inside data.path={tmp_path}/{path}" in err
+    done = command(verb, path, key, tmp_path / place, "--workers", 1, cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"{key} {tmp_path}/{place} is inside the input {path}" in done.stderr
     assert content(tmp_path / "pages") == before
 
 
