@@ -176,6 +176,8 @@ def has_whole_header(block: bytes) -> bool:
 
 def page(doc_id: str, response: Response, date: str | None, position: str) -> Document | Skipped:
     """Return a response as a document; `position` is that of its record."""
+    if response.status == 206:
+        return Skipped(located(doc_id, position), "the response is a fragment of a page (HTTP status 206)")
     try:
         content = decode_body(response)
     except ValueError as error:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import atexit
 import glob
+import json
 import os
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
@@ -52,8 +53,8 @@ def find_sources(path: str) -> list[InputFile]:
 
     `path` is a file, a folder (searched in depth), a glob pattern (``**`` for any depth; matching folders are
     searched), ``-`` for standard input, or a URL of one of the first three, see `spotsigs.storage.locations`. Hidden
-    files and the results of runs in sub-folders are not part of a folder. A folder that cannot be read, or is a
-    symbolic link, is listed with the reason.
+    files are not part of a folder. A sub-folder that cannot be read, is a link or contains the results of a run,
+    and a link to a file outside of the folder, are listed with the reason.
     """
     require(path != "", "path is empty; give a file, a folder or a pattern such as 'crawl/*.gz'")
     if path == "-":
@@ -79,18 +80,32 @@ def _matching(pattern: str) -> list[InputFile]:
     root = Path(re.split(r"[*?\[]", pattern, maxsplit=1)[0] + "x").parent
     deep = "**" in pattern
     found: dict[Path, InputFile] = {}
-    for path in map(Path, glob.glob(pattern, recursive=True)):
-        if not path.is_dir():
-            found[path] = InputFile(path, file_name(path.relative_to(root)))
-        elif not deep:
+    if deep:  # glob follows links, which may lead to folders above
+        parts = Path(pattern).relative_to(root).parts
+        inside = (source for source in _walk(root, root) if _matches(source.path.relative_to(root).parts, parts))
+        found = {source.path: source for source in inside}
+    for path in [] if deep else map(Path, glob.glob(pattern)):
+        if path.is_dir():
             found |= {source.path: source for source in _walk(path, root)}
+        else:
+            found[path] = InputFile(path, file_name(path.relative_to(root)))
     wanted = Path(pattern).relative_to(root).parts
     before = wanted[: wanted.index("**")] if "**" in wanted else wanted
     for source in _walk(root, root, None if deep else len(wanted) - 1):
-        hides = source.fault and not source.path.is_symlink()  # patterns follow links
+        hides = source.fault and (deep or not source.path.is_symlink())  # other patterns follow links
+        hides = hides and not source.path.is_file()
         if hides and all(map(fnmatch, source.path.relative_to(root).parts, before)):
             found.setdefault(source.path, source)
     return list(found.values())
+
+
+def _matches(parts: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Return whether the parts of a path match those of a pattern."""
+    if not wanted or not parts:
+        return not parts and all(part == "**" for part in wanted)
+    if wanted[0] == "**":
+        return _matches(parts, wanted[1:]) or _matches(parts[1:], wanted)
+    return fnmatch(parts[0], wanted[0]) and _matches(parts[1:], wanted[1:])
 
 
 def _remote_sources(path: str, given: Path) -> list[InputFile]:
@@ -123,20 +138,33 @@ def _walk(folder: Path, root: Path, depth: int | None = None) -> Iterator[InputF
         visible = [name for name in folders if not name.startswith(".")]
         links = [name for name in visible if (below / name).is_symlink()]
         yield from (listed(below / name, "a link to a folder is not followed; give its target") for name in links)
-        folders[:] = [name for name in visible if name not in links and not _is_results(below / name)]
+        results = [name for name in visible if name not in links and _is_results(below / name)]
+        yield from (listed(below / name, "the results of a run are not read") for name in results)
+        folders[:] = [name for name in visible if name not in links and name not in results]
         if depth is not None and len(below.relative_to(root).parts) >= depth:
             folders.clear()
         found = [below / name for name in names if not name.startswith(".")]
-        yield from (InputFile(path, file_name(path.relative_to(root))) for path in found)
+        yield from (InputFile(path, file_name(path.relative_to(root)), _outside(path, root)) for path in found)
     yield from unreadable
 
 
+def _outside(path: Path, root: Path) -> str | None:
+    """Return why a link to a file outside of a folder is not read; None of another file."""
+    if not path.is_symlink() or not path.is_file() or path.resolve().is_relative_to(root.resolve()):
+        return None
+    return "a link to a file outside the folder is not followed; name it by a pattern, such as 'folder/*'"
+
+
 def _is_results(folder: Path) -> bool:
-    """Return whether a folder contains the results of a run."""
+    """Return whether a folder contains the results of a run of spotsigs."""
     try:
-        return all((folder / name).is_file() for name in RESULTS)
-    except OSError:
+        if not all((folder / name).is_file() for name in RESULTS):
+            return False
+        with (folder / RESULTS[0]).open("rb") as file:
+            run = json.loads(file.read(BLOCK))
+    except (OSError, ValueError, RecursionError):
         return False
+    return isinstance(run, dict) and {"command", "commit", "versions"} <= run.keys()
 
 
 @cache

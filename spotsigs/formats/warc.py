@@ -28,8 +28,8 @@ class Warc(Archive):
 
     All other records (requests, images, redirects, revisits) are no documents. The id is the target URI, the date
     ``WARC-Date``, the charset the HTTP header's. A page that the crawler has cut, as ``WARC-Truncated`` or the HTTP
-    header shows, is skipped. A file whose records are not compressed one by one, or with a shared zstd dictionary, is
-    one shard.
+    header shows, a fragment (status 206) and a segment are skipped. A record without a type is read as what its
+    content is. A file whose records are not compressed one by one, or with a shared zstd dictionary, is one shard.
 
     References
     ----------
@@ -71,16 +71,25 @@ class Warc(Archive):
         fields, uri = record.head.fields, record.head.uri or record.position
         kind = fields.get("warc-type", "").lower()
         media_type, charset = content_type(fields.get("content-type", ""))
+        number = fields.get("warc-segment-number")
+        if kind == "continuation":
+            yield Skipped(record.name, f"it is a segment of a record, {number}")
         if kind not in ("response", "resource", "conversion"):
             return
-        if media_type == "application/http":
-            begin = record.take(MOST_HEADER)
+        begin = record.take(MOST_HEADER) if kind == "response" or not media_type else b""
+        is_http = kind == "response" and (begin.startswith(b"HTTP/") or media_type in ("application/http", ""))
+        if is_http:
             if record.missing and not has_whole_header(begin) and len(begin) == MOST_HEADER:
                 yield Skipped(record.name, f"its HTTP header is longer than {in_words(MOST_HEADER)}")
                 return
-            wanted = kind == "response" and parse_response(begin).is_page
+            wanted = parse_response(begin).is_page
+        elif kind == "conversion":
+            wanted = media_type in ("text/plain", "")
         else:
-            wanted = media_type == "text/plain" if kind == "conversion" else media_type in HTML_TYPES
+            wanted = media_type in HTML_TYPES or (not media_type and parse_response(begin).is_page)
+        if wanted and number:
+            yield Skipped(record.name, f"it is a segment of a record, {number}")
+            return
         block, date = record.whole() if wanted else None, fields.get("warc-date")
         if block is None:
             return
@@ -88,8 +97,8 @@ class Warc(Archive):
             yield block
         elif cut := fields.get("warc-truncated"):
             yield Skipped(record.name, f"the crawler has cut it: WARC-Truncated: {cut[:40]}")
-        elif media_type == "application/http":
+        elif is_http:
             yield page(uri, parse_response(block), date, record.position)
         else:
-            kind = "text/plain" if media_type == "text/plain" else "text/html"
+            kind = "text/plain" if kind == "conversion" else "text/html"
             yield Document(id=uri, content=block, media_type=kind, charset=charset, date=date)

@@ -128,9 +128,9 @@ def target_of(folder: Path, source: InputFile) -> Path:
 
 
 def copy_whole(source: InputFile, folder: Path) -> None:
-    """Copy a file as it is stored; a file that cannot be read is omitted."""
+    """Copy a file as it is stored; a file that cannot be read, or a link that is not followed, is omitted."""
     try:
-        if not source.path.is_file():
+        if source.fault or not source.path.is_file():
             return
         file = raw(source.path)
     except OSError:

@@ -193,7 +193,8 @@ def test_results_inside_the_input_are_no_pages(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     main(["dedup", "in", "--out", "out", "--workers", "1"])
     shutil.copytree("out-results", "in/results")
-    assert [source.name for source in find_sources("in")] == ["a.html"]
+    found = {source.name: source.fault for source in find_sources("in")}
+    assert found == {"a.html": None, "results/": "the results of a run are not read"}
 
 
 # empty shards and columns
