@@ -37,8 +37,15 @@ COLLECTIONS = {
     "long 20k": Wt10gLike(documents=20_000, mean_length=LONG),
     "long 100k": Wt10gLike(documents=100_000, mean_length=LONG),
     "short 1.17M": Wt10gLike(documents=DOCUMENTS),
+    "long 1.17M": Wt10gLike(documents=DOCUMENTS, mean_length=LONG),
 }
-SMALLER = {"short 100k": "short 20k", "long 20k": "short 20k", "long 100k": "long 20k", "short 1.17M": "short 100k"}
+SMALLER = {
+    "short 100k": "short 20k",
+    "long 20k": "short 20k",
+    "long 100k": "long 20k",
+    "short 1.17M": "short 100k",
+    "long 1.17M": "long 100k",
+}
 """Next smaller collection, from whose times those of a collection are forecast."""
 LIMIT_SECONDS = 180
 """Maximal seconds of a cell's process, including the preparation of its input."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.csr import row_starts, row_sums, take_rows
+from spotsigs.arrays.csr import row_sums, take_rows
 from spotsigs.arrays.parallel import all_cores, renumbered
 from spotsigs.contracts import as_threads
 from spotsigs.matching import join_kernels as kernels
@@ -101,7 +101,8 @@ def read(collections: Sequence[Vectors], sets: bool, stages: Stages, *, count: b
     parts = [vectors.as_sets() if sets else vectors for vectors in collections]
     ids = [part.ids for part in parts]
     entries = sum(map(len, ids))
-    n_signatures = 1 + max(int(part.max(initial=-1)) for part in ids) if count else 0
+    blocks = [block for part in ids for block in np.array_split(part, stages.threads)]
+    n_signatures = 1 + int(max(stages.pool.map(lambda block: block.max(initial=-1), blocks))) if count else 0
     if n_signatures > 2**16 + 4 * entries:
         ids, n_signatures = renumbered(ids, n_signatures)
     limit = _limit([part.lengths for part in parts], max(LEAST_TOKENS, 8 * entries))
@@ -137,7 +138,8 @@ def _scan(rows: Rows, lengths: NDArray[np.int64], limit: int, n_signatures: int,
 
     stages.each(scan, cuts, seen, most)
     stages.lap("scan")
-    kernels.first_of_hash(hashes, lengths, copy_of)
+    parts = range(stages.threads)
+    list(stages.pool.map(lambda part: kernels.first_of_hash(hashes, lengths, part, len(parts), copy_of), parts))
     confirmed = stages.each(confirm, cuts)
     stages.counters["copies"] += sum(copies for copies, _ in confirmed)
     collided = sum(collided for _, collided in confirmed)
@@ -217,17 +219,11 @@ class Numbered(NamedTuple):
 
 def _number(side: Side) -> Numbered:
     """Number the distinct documents of a side by length, then by row."""
-    n, limit = len(side.lengths), side.limit
-    rows = np.flatnonzero(side.copy_of == np.arange(n, dtype=np.int32)).astype(np.int32)
-    lengths = side.lengths[rows]
-    short, long = rows[lengths <= limit], rows[lengths > limit]
-    lengths = side.lengths[short].astype(np.min_scalar_type(limit))  # small types are sorted by radix
-    row_of = short[np.argsort(lengths, kind="stable")]
-    first = row_starts(np.bincount(lengths, minlength=limit + 1))
-    document_of = np.full(n, -1, np.int32)
-    document_of[row_of] = np.arange(len(row_of), dtype=np.int32)
-    long = long[np.argsort(side.lengths[long], kind="stable")]
-    return Numbered(document_of, row_of, side.lengths[row_of].astype(np.int32), first, long)
+    long = np.flatnonzero(side.lengths > side.limit)
+    long = long[side.copy_of[long] == long]
+    long = long[np.argsort(side.lengths[long], kind="stable")].astype(np.int32)
+    document_of, row_of, lengths, first = kernels.number_documents(side.copy_of, side.lengths, side.limit)
+    return Numbered(document_of, row_of, lengths, first, long)
 
 
 def _order_tokens(sides: Sequence[Side]) -> tuple[TokenOrder, int, int]:
@@ -335,9 +331,8 @@ class BandJoin:
         inverted, found, scratch = postings.result()[0], [], self.scratches.get()
         while begin < end:
             begin = kernels.probe(self.probing, self.indexed, self.own_side, inverted, self.tables, begin, end, scratch)
-            d, y, overlap = scratch.found[:, : int(scratch.state[kernels.FOUND])]
-            total = self.probing.lengths[d].astype(np.int64) + self.indexed.lengths[y]
-            found.append(Found(self.probing.row_of[d], self.indexed.row_of[y], overlap / (total - overlap)))
+            found.append(found_pairs(int(scratch.state[kernels.FOUND])))
+            kernels.name_pairs(scratch.found, self.probing, self.indexed, found[-1])
         self.scratches.put(scratch)
         return found
 
@@ -419,8 +414,7 @@ def expand(a: Side, b: Side, found: Found, stages: Stages) -> Found:
 
 def _links(found: Found, own_side: bool, copy_of: NDArray[np.int32]) -> Links:
     """Return the similar rows of each row; within one side, later ones only for rows that have duplicates."""
-    copied = np.zeros(len(copy_of), np.bool_)
-    copied[copy_of[(copy_of >= 0) & (copy_of != np.arange(len(copy_of), dtype=np.int32))]] = True
+    copied = kernels.mark_copied(copy_of)
     links = Links(np.zeros(len(copy_of) + 2, np.int64), *found_pairs(0)[1:])
     kernels.link(found, own_side, copied, links, False)
     np.cumsum(links.start, out=links.start)
@@ -439,7 +433,7 @@ def _first_pairs(a: Side, b: Side, links: Links, stages: Stages) -> tuple[NDArra
         kernels.list_partners(links, b.copy_of, a is b, begin, end, cursor, passed, out, fill)
 
     stages.each(partial(visit, fill=False, cursor=partners, out=found_pairs(0)), cuts)
-    starts = row_starts(np.where(a.copy_of >= 0, partners[a.copy_of] - passed, 0))
+    starts = kernels.pair_starts(a.copy_of, partners, passed)
     require_listable(int(starts[-1]))
     out = found_pairs(int(starts[-1]))
     stages.each(partial(visit, fill=True, cursor=starts[:-1].copy(), out=out), cuts)

@@ -1,9 +1,10 @@
 """Kernels of the exact join: functions of arrays that release the interpreter lock.
 
 They run in the order of this file: scan the rows (`scan_rows`), find exact duplicates (`first_of_hash`,
-`confirm_copies`), order the tokens (`rank_tokens`), write the prefix of every document (`pack_documents`), invert the
-prefixes (`invert`), probe (`probe`), and expand the pairs to duplicates (`link`, `list_partners`, `fill_pairs`). The
-bounds are proved in docs/bounds.md, "Tight one-sided bounds".
+`confirm_copies`), number the documents (`number_documents`), order the tokens (`rank_tokens`), write the prefix of
+every document (`pack_documents`), invert the prefixes (`invert`), probe (`probe`, `name_pairs`), and expand the pairs
+to duplicates (`mark_copied`, `link`, `list_partners`, `pair_starts`, `fill_pairs`). The bounds are proved in
+docs/bounds.md, "Tight one-sided bounds".
 
 Indices into arrays are unsigned, so the compiler emits no code for negative ones. A *token* is one unit of weight:
 (signature, number of its occurrence).
@@ -30,6 +31,7 @@ MIX_2 = np.uint64(0xD6E8FEB86659FD93)
 SKETCH_BITS = np.uint64(63)
 MAX_CLASSES = 64
 BLOCK = np.uint64(32)
+AHEAD = np.uint64(8)
 FEW = 32
 """Prefix length up to which selecting one minimum after the other is faster than sorting all tokens."""
 
@@ -122,25 +124,29 @@ def scan_rows(rows: Rows, lengths: Any, limit: Any, begin: Any, end: Any, hashes
 
 
 @njit(cache=True, nogil=True)
-def first_of_hash(hashes: Any, lengths: Any, copy_of: Any) -> None:
-    """Set ``copy_of`` to the first row of equal hash for each non-empty row."""
+def first_of_hash(hashes: Any, lengths: Any, part: Any, parts: Any, copy_of: Any) -> None:
+    """Set ``copy_of`` to the first row of equal hash for each non-empty row whose hash is in a part of the range."""
+    own, n = np.empty(len(hashes), np.int32), np.uint64(0)
+    for r in range(len(hashes)):  # branch-free: half of the branches would be mispredicted
+        own[n] = r
+        n += np.uint64((lengths[r] > 0) & (((hashes[r] >> HALF) * np.uint64(parts)) >> HALF == np.uint64(part)))
     size = 64
-    while size < 2 * len(hashes):
+    while size < 2 * n:
         size *= 2
     # Open addressing with linear probing: a slot contains the first row of its hash, or -1. At most half of the slots
-    # are in use, so each probe ends at a free one.
+    # are in use, so each probe ends at a free one. Slots are prefetched, and then the hashes to which they refer.
     table, mask = np.full(size, -1, np.int32), np.uint64(size - 1)
-    for r in range(len(hashes)):
-        if r + 16 < len(hashes):
-            prefetch(table, hashes[r + 16] & mask)
-        if lengths[r] == 0:
-            continue
-        slot = hashes[r] & mask
-        while table[slot] >= 0 and hashes[table[slot]] != hashes[r]:
+    for k in range(n):
+        if k + AHEAD + AHEAD < n:
+            prefetch(table, hashes[own[k + AHEAD + AHEAD]] & mask)
+            prefetch(hashes, np.int64(table[hashes[own[k + AHEAD]] & mask]))
+        row = np.uint64(own[k])
+        slot = hashes[row] & mask
+        while table[slot] >= 0 and hashes[table[slot]] != hashes[row]:
             slot = (slot + ONE) & mask
         if table[slot] < 0:
-            table[slot] = r
-        copy_of[r] = table[slot]
+            table[slot] = row
+        copy_of[row] = table[slot]
 
 
 @njit(cache=True, nogil=True)
@@ -175,6 +181,28 @@ def confirm_copies(rows: Rows, begin: Any, end: Any, copy_of: Any) -> Any:
             copy_of[r] = r
             collided += 1
     return n - collided, collided
+
+
+@njit(cache=True, nogil=True)
+def number_documents(copy_of: Any, lengths: Any, limit: Any) -> Any:
+    """Number the distinct documents not longer than ``limit`` by length, then by row.
+
+    Return the document that first occurs in each row or -1, and ``row_of``, ``lengths`` and ``first`` of `Documents`.
+    """
+    first = np.zeros(limit + 2, np.int64)
+    for r in range(len(copy_of)):
+        if copy_of[r] == r and lengths[r] <= limit:
+            first[lengths[r] + 1] += 1
+    first = np.cumsum(first)
+    following = first.copy()
+    row_of, length_of = np.empty(first[-1], np.int32), np.empty(first[-1], np.int32)
+    document_of = np.full(len(copy_of), -1, np.int32)
+    for r in range(len(copy_of)):
+        if copy_of[r] == r and lengths[r] <= limit:
+            d = following[lengths[r]]
+            following[lengths[r]] += 1
+            document_of[r], row_of[d], length_of[d] = d, r, lengths[r]
+    return document_of, row_of, length_of, first
 
 
 @njit(cache=True, nogil=True)
@@ -516,12 +544,33 @@ def _filter_by_sketch(probing: Documents, indexed: Documents, offset: Any, least
     return kept
 
 
+@njit(cache=True, nogil=True)
+def name_pairs(found: Any, probing: Documents, indexed: Documents, out: Any) -> None:
+    """Translate the pairs of documents found by `probe` to rows and similarities, the arrays ``out``."""
+    row_a, row_b, similarity = out
+    for m in range(len(similarity)):
+        d, y = np.uint64(found[0, m]), np.uint64(found[1, m])
+        total = np.int64(probing.lengths[d]) + indexed.lengths[y]
+        row_a[m], row_b[m] = probing.row_of[d], indexed.row_of[y]
+        similarity[m] = found[2, m] / (total - np.int64(found[2, m]))
+
+
 class Links(NamedTuple):
     """Similar documents as adjacency lists: the links of row ``r`` are at ``start[r]:start[r + 1]``."""
 
     start: NDArray[np.int64]  # (n_rows + 2,) the last entry is used while the links are written
     row: NDArray[np.int32]  # partner of each link
     similarity: NDArray[np.float64]
+
+
+@njit(cache=True, nogil=True)
+def mark_copied(copy_of: Any) -> Any:
+    """Return for each row whether it is the first of several exact duplicates."""
+    copied = np.zeros(len(copy_of), np.bool_)
+    for r in range(len(copy_of)):
+        if copy_of[r] >= 0 and copy_of[r] != r:
+            copied[copy_of[r]] = True
+    return copied
 
 
 @njit(cache=True, nogil=True)
@@ -576,6 +625,15 @@ def list_partners(
                 j[cursor[first]], similarity[cursor[first]] = r, 1.0
             cursor[first] += 1
             passed[r] = cursor[first]
+
+
+@njit(cache=True, nogil=True)
+def pair_starts(copy_of: Any, partners: Any, passed: Any) -> Any:
+    """Return the start of each row's pairs, from the counts of `list_partners`."""
+    starts = np.zeros(len(copy_of) + 1, np.int64)
+    for r in range(len(copy_of)):
+        starts[r + 1] = starts[r] + (partners[copy_of[r]] - passed[r] if copy_of[r] >= 0 else 0)
+    return starts
 
 
 @njit(cache=True, nogil=True)
