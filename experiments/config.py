@@ -25,7 +25,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from experiments.run_folders import variant
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import Keep
-from spotsigs.defaults import IDF_MAX, IDF_MIN
+from spotsigs.defaults import BAND
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.exact_duplicates import Sameness
@@ -54,9 +54,9 @@ OF_COMMAND = {
 }  # fmt: skip
 """Commands in place of keys that an earlier version had."""
 
-BAND = ("idf_min", "idf_max")
+ENDS = ("idf_min", "idf_max")
 OF_METHOD = (
-    *("text", "signature", "matcher", "tau", "sets", *BAND, "idf", "min_spots"),
+    *("text", "signature", "matcher", "tau", "sets", *ENDS, "idf", "min_spots"),
     *("boilerplate", "duplicates", "clusters", "keep"),
 )
 """Groups and keys of a method."""
@@ -214,7 +214,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     method = Method(
         text=built["text"],
         signature=with_boilerplate(built["signature"], config.boilerplate),
-        idf_filter=_filter(config, getattr(built["data"], "idf_band", (IDF_MIN, IDF_MAX))),
+        idf_filter=_filter(config, getattr(built["data"], "idf_band", BAND)),
         matcher=built["matcher"],
         names={group: names[group] for group in ("text", "signature", "matcher")},
         **{key: config[key] for key in ("sets", "duplicates", "clusters", "keep")},
@@ -311,7 +311,7 @@ def method_of(choices: Mapping[str, Any], settings: Settings, *, label: str = ""
             fixed.get(key, value) == value,
             f"{where} sets {key}: {value}, and the experiment fixes {key}: {fixed.get(key)}; leave it out",
         )
-    chosen = dict(zip(BAND, (IDF_MIN, IDF_MAX), strict=True)) | fixed | dict(choices)
+    chosen = dict(zip(ENDS, BAND, strict=True)) | fixed | dict(choices)
     composed_of = composed(*(override(key, value) for key, value in chosen.items()), f"seed={settings.seed}")
     return composed_of.method if "text" in chosen else replace(composed_of.method, text=settings.method.text)
 

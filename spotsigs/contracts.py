@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.defaults import IDF_MAX, IDF_MIN, TAU
+from spotsigs.defaults import BAND, TAU
 from spotsigs.errors import InputError, as_count, as_tau
 from spotsigs.records import (
     Corpus,
@@ -43,7 +43,7 @@ class Collection(ABC):
     """
 
     truth_by: ClassVar[str] = ""
-    idf_band: ClassVar[tuple[float, float]] = (IDF_MIN, IDF_MAX)
+    idf_band: ClassVar[tuple[float, float]] = BAND
 
     @abstractmethod
     def shards(self) -> Sequence[Shard]:

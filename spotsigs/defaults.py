@@ -15,8 +15,11 @@ PROBED = 32
 
 _LINK = re.compile(r"<a\s[^<>]{0,1000}?\bhref", re.IGNORECASE)
 
-IDF_MIN, IDF_MAX = 0.2, 1.0
-"""Band of normalised IDF that is kept."""
+IDF_MIN, IDF_MAX = 0.0, 1.0
+"""Band of normalised IDF that is kept: a lower bound drops the signatures of large clusters, such as error pages."""
+
+BAND = (0.2, 1.0)
+"""Band of normalised IDF of experiments, unless the collection is the paper's."""
 
 BOILERPLATE = "auto"
 """Treatment of boilerplate, see `spotsigs.signatures.boilerplate.Boilerplate`."""

@@ -33,7 +33,8 @@ OF_RUN = ("memory", "store", "copy", "add", "page", "strict")
 
 def program(arguments):
     """Return the path of the program that takes these words."""
-    production = any(str(word).partition("=")[0] in OF_RUN for word in arguments)
+    keys = {str(word).partition("=")[0] for word in arguments}
+    production = "hydra.run.dir" in keys and any(key in keys for key in OF_RUN)
     return str(ROOT / "tests/production.py") if production else str(ROOT / "run.py")
 
 

@@ -10,10 +10,11 @@ from typing import IO, NamedTuple
 import zstandard
 
 from spotsigs.formats.compression import BLOCK, Members, packing_of
+from spotsigs.text.size_limits import largest_page
 
 _PIECE = 1 << 16
 _OVERLAP = 4096  # of two searches: bytes that show that a record begins
-_KEPT = 8 << 20  # bytes after a mark that need not be read again
+_KEPT = 8 << 20  # bytes after a mark that need not be read again, at most those of a page
 
 
 class Position(NamedTuple):
@@ -37,6 +38,7 @@ class Content:
 
     def __init__(self, file: IO[bytes], start: int, dictionary: zstandard.ZstdCompressionDict | None = None) -> None:
         self._file, self._dictionary = file, dictionary
+        self._kept = min(_KEPT, largest_page())
         file.seek(start)
         self.packing = packing_of(file.read(4))
         self._open(start)
@@ -170,7 +172,7 @@ class Content:
         if rest:
             self._waiting.appendleft((self._moved(position, len(taken)), rest))
         self._offset += len(taken)
-        if self._offset - self._mark <= _KEPT:
+        if self._offset - self._mark <= self._kept:
             self._read.append((position, taken))
         else:
             self._read.clear()

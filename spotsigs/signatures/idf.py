@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import numbers, values
 from spotsigs.arrays.csr import row_starts
-from spotsigs.defaults import IDF_MAX, IDF_MIN
+from spotsigs.defaults import BAND
 from spotsigs.errors import as_choice, as_count, as_number, require
 from spotsigs.exact_duplicates import Copies
 from spotsigs.records import Signatures, Vectors
@@ -46,8 +46,8 @@ class IdfFilter:
         A collection of fewer documents has no band, see `FEWEST`.
     """
 
-    idf_min: float = IDF_MIN
-    idf_max: float = IDF_MAX
+    idf_min: float = BAND[0]
+    idf_max: float = BAND[1]
     idf: Idf = Idf.paper
     min_spots: int = 1
     fewest: int = FEWEST
