@@ -125,8 +125,9 @@ class Joined:
 
     def __call__(self, matcher: Matcher) -> Matched[Signatures, Pairs]:
         """Return the pairs of a matcher, and those of the exact duplicates."""
+        joined_at = self.at(matcher)
         pairs = self.extracted.copies.spread(self.distinct(matcher))
-        return self._matched(pairs, joined_at=self.at(matcher))
+        return self._matched(pairs, joined_at=joined_at)
 
     def unlisted(self, matcher: SpotSigsTight) -> Matched[Signatures, Pairs]:
         """Return no pairs, but a function that finds leaders and their pairs."""

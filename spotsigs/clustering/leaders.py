@@ -19,7 +19,7 @@ from spotsigs.clustering.clusters import _numbered, _rank
 from spotsigs.exact_duplicates import Copies
 from spotsigs.matching import leader_kernels as kernels
 from spotsigs.matching.bounds import prefixes
-from spotsigs.matching.leader_kernels import Batch, LeaderIndex, Prefixed, Units
+from spotsigs.matching.leader_kernels import Indexed, LeaderIndex, Prefixed, Units
 from spotsigs.records import Clusters, FloatArray, IntArray, Overlap, Pairs, Vectors
 
 
@@ -205,24 +205,24 @@ def prefixed(
     return rows
 
 
-def batched(units: Units, rows: Prefixed, n_signatures: int) -> Batch:
+def batched(units: Units, rows: Prefixed, n_signatures: int) -> Indexed:
     """Return units with an index that has room for all of them."""
     words = np.zeros((n_signatures >> 6) + 1, np.uint64)
     kernels.mark_signatures(rows, words)
     before = row_starts(np.bitwise_count(words)).astype(np.int32)
     sizes = np.zeros(int(before[-1]), np.int64)
     index = LeaderIndex(words, before, sizes, sizes, np.empty((0, 4), np.int32))
-    kernels.count_postings(Batch(units, rows, index), sizes)
+    kernels.count_postings(Indexed(units, rows, index), sizes)
     starts = row_starts(sizes)
     postings = np.empty((int(starts[-1]), 4), np.int32)  # the system allocates only the pages that are written
-    return Batch(units, rows, LeaderIndex(words, before, starts, starts[:-1].copy(), postings))
+    return Indexed(units, rows, LeaderIndex(words, before, starts, starts[:-1].copy(), postings))
 
 
 def find_nearest(
     found: Undecided,
     rows: Prefixed,
     units: Units,
-    batch: Batch,
+    batch: Indexed,
     tau: float,
     *,
     both: bool = False,

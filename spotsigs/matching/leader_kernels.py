@@ -59,7 +59,7 @@ class Units(NamedTuple):
     old: NDArray[np.bool_]  # (n,) whether the unit is old; no pair of two old units counts
 
 
-class Batch(NamedTuple):
+class Indexed(NamedTuple):
     """Units in order of priority, and the leaders among them."""
 
     units: Units
@@ -152,7 +152,7 @@ def _list_of(index: LeaderIndex, token: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def count_postings(batch: Batch, sizes: Any) -> None:
+def count_postings(batch: Indexed, sizes: Any) -> None:
     """Count the most postings of each list."""
     for r in batch.units.row_of:
         for k in range(batch.rows.indptr[r], batch.rows.ends[r]):
@@ -167,7 +167,7 @@ def _reach(rows: Prefixed, r: Any, token: Any, tau: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _insert(batch: Batch, y: Any, tau: Any) -> None:
+def _insert(batch: Indexed, y: Any, tau: Any) -> None:
     """List a new leader."""
     rows, index, r = batch.rows, batch.lists, batch.units.row_of[y]
     for k in range(rows.indptr[r], rows.ends[r]):
@@ -184,7 +184,9 @@ def _insert(batch: Batch, y: Any, tau: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _meet(rows: Prefixed, r: Any, old: Any, batch: Batch, tau: Any, counts: Any, touched: Any, candidates: Any) -> Any:
+def _meet(
+    rows: Prefixed, r: Any, old: Any, batch: Indexed, tau: Any, counts: Any, touched: Any, candidates: Any
+) -> Any:
     """Write the leaders that share enough weight in the prefixes with a row; return their number."""
     index, length, n, m = batch.lists, rows.lengths[r], 0, 0
     for k in range(rows.indptr[r], rows.ends[r]):
@@ -213,7 +215,7 @@ def _meet(rows: Prefixed, r: Any, old: Any, batch: Batch, tau: Any, counts: Any,
 
 
 @njit(cache=True, nogil=True)
-def _similarity(rows: Prefixed, r: Any, batch: Batch, y: Any) -> Any:
+def _similarity(rows: Prefixed, r: Any, batch: Indexed, y: Any) -> Any:
     others, o = batch.rows, batch.units.row_of[y]
     shared = _shared(rows, r, others, o)
     return shared / (rows.lengths[r] + others.lengths[o] - shared)
@@ -232,7 +234,7 @@ def _shared(a: Prefixed, r: Any, b: Prefixed, o: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def find_leaders(batch: Batch, tau: Any, covered: Any) -> None:
+def find_leaders(batch: Indexed, tau: Any, covered: Any) -> None:
     """Mark as covered each unit that is similar to an earlier leader; list the leaders.
 
     Units that are covered on entry are no leaders. Old ones that are not are leaders, and come first.
@@ -254,7 +256,7 @@ def find_leaders(batch: Batch, tau: Any, covered: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def find_nearest(
-    rows: Prefixed, units: Units, begin: Any, end: Any, batch: Batch, tau: Any, both: Any, out: Any
+    rows: Prefixed, units: Units, begin: Any, end: Any, batch: Indexed, tau: Any, both: Any, out: Any
 ) -> None:
     """Find the most similar leader of each of some units, among equals the first.
 

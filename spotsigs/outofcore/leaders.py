@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.clustering.leaders import Undecided, batched, find_nearest, prefixed
-from spotsigs.matching.leader_kernels import Batch, Prefixed, find_leaders
+from spotsigs.matching.leader_kernels import Indexed, Prefixed, find_leaders
 from spotsigs.outofcore.prefix_partition_kernels import KEY_BITS
 from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_ROW, cut_rows
 from spotsigs.records import Clusters, IntArray, Pairs
@@ -56,7 +56,7 @@ def leaders_on_disk(
     found = Undecided.build(stored.copies, priority, removed, new_from)
     found.join_sets(True)
     row_of = gathered(scattered(np.arange(n, dtype=np.int32), stored.rows), found.rows)
-    rows = _Rows(reader, tau, max(memory - n * BYTES_A_RESULT, memory // 8), threads)
+    rows = _RowsOnDisk(reader, tau, max(memory - n * BYTES_A_RESULT, memory // 8), threads)
     start, by_row = 0, np.argsort(row_of, kind="stable").astype(np.int32)
     while len(numbers := _next(found, start, row_of, stored.vectors.indptr, rows.memory // 2)):
         start = int(numbers[-1]) + 1
@@ -89,8 +89,8 @@ def _next(
 
 def _cover(
     found: Undecided,
-    batch: Batch,
-    rows: _Rows,
+    batch: Indexed,
+    rows: _RowsOnDisk,
     by_row: NDArray[np.int32],
     row_of: NDArray[np.int32],
     start: int,
@@ -107,7 +107,7 @@ def _cover(
             find_nearest(found, rows.some(known), units, batch, rows.tau, both=both, threads=rows.threads)
 
 
-class _Rows:
+class _RowsOnDisk:
     """Rows of a store, of which as many are read at a time as fit into an eighth of the memory."""
 
     def __init__(self, reader: Reader, tau: float, memory: int, threads: int | None) -> None:

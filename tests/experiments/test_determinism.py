@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from in_process import front_door
+from in_process import front_door, program
 from test_crashes import crawl  # noqa: F401 - a fixture
 from test_engines import available
 
@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[2]
 
 def finish(folder, *words, **environment):
     """Run the front door in a fresh process; return the files whose bytes must not differ."""
-    command = [sys.executable, "run.py", *words, f"hydra.run.dir={folder}/run"]
+    words = (*words, f"hydra.run.dir={folder}/run")
+    command = [sys.executable, program(words), *words]
     done = subprocess.run(command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True)
     return files(folder, done)
 

@@ -31,6 +31,21 @@ def swept(tmp_path_factory):
     return done, folder
 
 
+BROKEN = """
+from dataclasses import dataclass
+from spotsigs.contracts import ThresholdMatcher
+from spotsigs.errors import InputError
+
+@dataclass(frozen=True, kw_only=True)
+class Broken(ThresholdMatcher):
+    label = "Broken"
+    measure = "jaccard"
+
+    def __call__(self, corpus):
+        raise InputError("no pairs today")
+"""
+
+
 class TestSweep:
     def test_a_cell_has_the_files_of_a_single_run(self, swept, tmp_path):
         _, folder = swept
@@ -85,16 +100,14 @@ class TestSweep:
         changed = [path for path, time in before.items() if path.stat().st_mtime_ns != time]
         assert changed == [identity.parents[1] / "metrics.json"]
 
-    def test_an_error_of_one_cell_leaves_the_others(self, tmp_path):
-        pages = tmp_path / "pages.jsonl"
-        pages.write_text(
-            "".join(json.dumps({"id": str(k), "text": f"the {k} page is a page"}) + "\n" for k in range(3))
-        )
-        choices = ("data=jsonl", f"data.path={pages}", "matcher=spotsigs,lcs", "signature=tokens")
-        done = front_door("-m", *choices, f"hydra.sweep.dir={tmp_path / 'out'}")
+    def test_an_error_of_one_cell_leaves_the_others(self, tmp_path, monkeypatch):
+        (tmp_path / "broken.py").write_text(BROKEN)
+        monkeypatch.syspath_prepend(tmp_path)
+        targets = "matcher._target_=spotsigs.matching.brute_force.BruteForce,broken.Broken"
+        done = front_door("-m", "data=tiny", targets, f"hydra.sweep.dir={tmp_path / 'out'}")
         assert done.returncode == 1
-        assert "XX" in done.stderr
-        assert len(list(tmp_path.glob("out/jsonl/**/metrics.json"))) == 1
+        assert "no pairs today" in done.stderr
+        assert len(list(tmp_path.glob("out/tiny/**/metrics.json"))) == 1
 
     @pytest.mark.skipif(sys.platform == "win32", reason="signals")
     def test_timed_cells_run_alone_and_continue_where_they_were_stopped(self, tmp_path):
