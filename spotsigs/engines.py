@@ -17,7 +17,7 @@ from itertools import chain, islice
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from spotsigs.arrays.parallel import all_cores
-from spotsigs.errors import InputError, did_you_mean, either, require, shown
+from spotsigs.errors import InputError, as_count, did_you_mean, either, require, shown
 from spotsigs.spelling import option
 
 LOOPBACK = "127.0.0.1"
@@ -72,7 +72,7 @@ class WorkerEngine:
     workers: int = 8
 
     def __post_init__(self) -> None:
-        require(self.workers >= 1, f"workers must be at least 1, got {self.workers}")
+        as_count("workers", self.workers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -356,10 +356,12 @@ def engine_of(name: str, *, workers: int, address: str | None = None) -> Engine:
     InputError
         If there is no such engine, or an address is given for one that has none.
     """
-    if name not in ENGINES:
+    if not isinstance(name, str) or name not in ENGINES:
         close = did_you_mean(name, ENGINES)
         raise InputError(f"{option('engine')} must be {either(ENGINES)}, got {shown(name)}{close}")
     engine = ENGINES[name]
+    known = address is None or isinstance(address, str)
+    require(known, f"{option('address')} must be that of a cluster, got {shown(address)}")
     if issubclass(engine, ClusterEngine):
         return engine(workers=workers, address=address)
     require(address is None, f"{option('address')} is that of a cluster of dask or ray; set {option('engine')}")

@@ -164,8 +164,8 @@ def _on_disk(method: Method, run: Run, memory: int, say: Callable[[str], object]
 
     if not isinstance(method.matcher, SpotSigsTight):
         raise InputError(
-            f"{option('matcher', method.name('matcher'))} has no form for vectors on disk, which {option('memory')} "
-            f"and {option('store')} need; leave them out"
+            f"{method.matcher.label} has no form for vectors on disk, which {option('memory')} and {option('store')} "
+            "need; leave them out"
         )
     folder = own_store(method, run.collection, run.folder) if run.store is None else kept_store(run.store)
     store = Store(folder=folder, method=method, engine=fitting(run.engine, memory), memory=memory, say=say)

@@ -99,5 +99,5 @@ def test_on_the_command_line(tmp_path, capsys):
     main(["pairs", *words, "--measure", "containment"])
     (_, line) = capsys.readouterr().out.splitlines()
     assert line.split("\t")[:2] == ["article.txt", "teaser.txt"]
-    with pytest.raises(SystemExit, match="matcher=containment has no form for vectors on disk"):
+    with pytest.raises(SystemExit, match="SpotSigs, containment has no form for vectors on disk"):
         main(["pairs", *words, "--measure", "containment", "--memory", "2GB"])

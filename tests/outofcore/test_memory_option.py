@@ -92,8 +92,8 @@ def test_new_against_old_and_one_page(tmp_path):
         (["memory=2"], "memory must be at least 64MB"),
         (["memory=much"], "memory must be a size such as 2GB"),
         (["memory=100MB"], "is too little for 1 process, whose code alone takes 375 MB; give"),
-        (["memory=1GB", "matcher=lsh"], "matcher=lsh has no form for vectors on disk"),
-        (["memory=1GB", "matcher=cosine"], "matcher=cosine has no form for vectors on disk"),
+        (["memory=1GB", "matcher=lsh"], "LSH.* has no form for vectors on disk"),
+        (["memory=1GB", "matcher=cosine"], "Cosine.* has no form for vectors on disk"),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path, choices, says):
@@ -150,7 +150,7 @@ def test_every_matcher_on_disk_is_what_it_is_in_memory_or_refused(tmp_path, matc
             pytest.skip("a method without a threshold")
         asked.append(f"matcher.tau={threshold}")
     if not isinstance(chosen, SpotSigsTight):
-        with pytest.raises(InputError, match=f"matcher={matcher} has no form for vectors on disk"):
+        with pytest.raises(InputError, match="has no form for vectors on disk"):
             ran(tmp_path / "run", *asked, "memory=2GB")
         return
     ran(tmp_path / "memory", *asked[:3], *asked[5:], "engine=serial")
