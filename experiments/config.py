@@ -80,6 +80,8 @@ class Settings:
         The user's choice in each group, for example ``{"matcher": "spotsigs"}``.
     workers, threads, seed, timing
         Root keys.
+    work : Work or None
+        Where the experiment writes, if not to its folder below `Experiment.results`; see `experiments.work.study.run`.
     """
 
     collection: Any
@@ -91,6 +93,7 @@ class Settings:
     seed: int
     timing: bool
     experiment: Any = None
+    work: Any = None
 
 
 @dataclass
@@ -142,9 +145,12 @@ class Experiment(ABC):
         Folder of all results; an experiment writes to the folder of its name below it.
     fixed : dict of str to object
         Groups and keys that all its methods share, which none of them can set.
+    replaces : bool
+        Whether a run writes the whole folder of the experiment; otherwise it adds to it, or derives it from the others.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
+    replaces: ClassVar[bool] = True
     results: Path = Path("results")
     fixed: dict[str, Any] = field(default_factory=dict)
 

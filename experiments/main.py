@@ -28,7 +28,9 @@ def main(config: DictConfig) -> float | None:
         chosen = settings(config)
         if chosen.experiment is None:
             return _run(chosen, config)
-        print(chosen.experiment(chosen))
+        from experiments.work.study import run
+
+        print(run(chosen))
     except Exception as error:
         terminal.end_if_unheard(error)
         if alone and not config.debug:

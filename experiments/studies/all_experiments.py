@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from tqdm import tqdm
 
 from experiments.config import Experiment, Settings, composed, overrides, quoted
+from experiments.work.study import run
 from spotsigs.errors import InputError
 
 
@@ -47,7 +48,7 @@ class Everything(Experiment):
         failed: list[str] = []
         for (name, _), plan in zip(tqdm(wanted, "experiments", unit="experiment", disable=None), plans, strict=True):
             try:
-                parts.append(plan.experiment(plan))
+                parts.append(run(plan))
             except InputError as error:
                 parts.append(f"{name} is left out: {error}")
             except Exception as error:  # noqa: BLE001 - the others run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from experiments.claims.judged_claims import judge_all, summary, write_ledger
 from experiments.config import Experiment, Settings
@@ -14,6 +15,8 @@ from spotsigs.output_files import write_text
 @dataclass(frozen=True, kw_only=True)
 class Claims(Experiment):
     """Judge every claim by the facts of the experiments that have run."""
+
+    replaces: ClassVar[bool] = False
 
     def __call__(self, settings: Settings) -> str:
         """Write the ledger and the overview; return the counts of verdicts."""

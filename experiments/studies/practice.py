@@ -128,7 +128,7 @@ class Practice(Experiment):
                 rows += self._rows(work, name, collection)
                 lines += self._lines_over_thresholds(work, name, collection) if name in self.drawn else []
             except InputError as error:
-                left_out.append(f"{name} is left out: {error}")
+                left_out.append(work.leave_out(name, error))
         require(bool(rows), "; ".join(left_out))
         work.facts([fact for row in rows for fact in _facts(row)])
         table = Table(caption="Usual settings on whole collections", columns=COLUMNS, rows=rows, notes=(NOTES,))

@@ -100,7 +100,7 @@ class QualityCurves(Experiment):
             try:
                 curves[own.names["data"]] = self._curves(replace(work, settings=own))
             except InputError as error:
-                left_out.append(f"{own.names['data']} is left out: {error}")
+                left_out.append(work.leave_out(own.names["data"], error))
         parts = [self.caption, *([self.marked] if "gold" in curves else []), " and ".join(curves)]
         written = self._drawn(work, name, "; ".join(parts), curves)
         work.facts([fact for collection, found in curves.items() for fact in self._facts(collection, found)])

@@ -65,6 +65,7 @@ class Scale(Experiment):
     reads: ClassVar[tuple[str, ...]] = (
         *("signature", "tau", "sets", "idf", "idf_min", "idf_max", "min_spots", "clusters", "keep"),
     )
+    replaces: ClassVar[bool] = False
 
     documents: int = 20_000
     memory: str = "2GB"

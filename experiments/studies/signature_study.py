@@ -172,7 +172,7 @@ class SignatureStudy(Experiment):
                     mechanism = self._mechanism(work, collection, settings)
                     facts = link_facts(_templates(collection))
             except InputError as error:
-                left_out.append(f"{name} is left out: {error}")
+                left_out.append(work.leave_out(name, error))
         require(bool(found), "; ".join(left_out))
         leads = {(name, treatment): self._lead(of, treatment) for name, of in found.items() for treatment in of}
         tests = self._tests({key: lead for key, lead in leads.items() if chosen[key[0]].decides}, mechanism)

@@ -102,12 +102,9 @@ def record(
     str
         A sentence for the terminal.
     """
-    target = (results / "variants" / experiment) if reasons else results / experiment
-    replaced = target.exists()
-    if replaced:
-        shutil.rmtree(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    written.rename(target)
+    target = target_of(results, experiment, reasons)
+    replaced, listed = target.exists(), (results / NAME).exists()
+    _move(written, target)
     if reasons:
         return f"{target} has the results, which replace no committed ones: {'; '.join(reasons)}"
     about = provenance() if about is None else about
@@ -124,10 +121,26 @@ def record(
         ManifestRow(file=path.relative_to(results).as_posix(), sha256=checksum(path), **shared)
         for path in _files_below(target)
     ]
-    others = [row for row in read(results) if not row.file.startswith(f"{experiment}/")]
-    write_rows(results, [*others, *own])
-    undo = f"; `git checkout -- {target} {results / NAME}` restores the previous ones" if replaced else ""
+    write_rows(results, [*(row for row in read(results) if not row.file.startswith(f"{experiment}/")), *own])
+    paths = f"{target} {results / NAME}" if listed else target
+    undo = f"; `git checkout -- {paths}` restores the previous ones" if replaced else ""
     return f"{target} has the results{undo}"
+
+
+def _move(written: Path, target: Path) -> None:
+    """Move a folder to the place of another, which is deleted only then."""
+    previous = written.with_suffix(".previous")
+    shutil.rmtree(previous, ignore_errors=True)
+    if target.exists():
+        target.rename(previous)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    written.rename(target)
+    shutil.rmtree(previous, ignore_errors=True)
+
+
+def target_of(results: Path, experiment: str, reasons: Sequence[str]) -> Path:
+    """Return the folder to which `record` moves the results."""
+    return (results / "variants" / experiment) if reasons else results / experiment
 
 
 def read(results: Path) -> list[ManifestRow]:

@@ -95,11 +95,14 @@ class Cells:
         Worker processes for tasks that may run concurrently.
     log : list of dict
         For every requested cell: file name, key, command, commit, and whether it is from a previous run (``kept``).
+    contended : list of str
+        File names of the requested cells whose times other processes disturbed.
     """
 
     folder: Path
     workers: int = 8
     log: list[dict[str, Any]] = field(default_factory=list, compare=False, repr=False)
+    contended: list[str] = field(default_factory=list, compare=False, repr=False)
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[dict[str, Any]]:
         """Return the value of every task, in order; only those without a cached result run.
@@ -116,6 +119,9 @@ class Cells:
         found = [read_json(path) for path in paths]
         self.log.extend(
             _brief(path, cell["record"], path not in missing) for path, cell in zip(paths, found, strict=True)
+        )
+        self.contended.extend(
+            path.name for path, cell in zip(paths, found, strict=True) if cell["value"].get("contended")
         )
         return [cell["value"] for cell in found]
 

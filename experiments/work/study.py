@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from experiments.claims.facts import Fact, write_facts
-from experiments.config import Settings
+from experiments.config import NOT_OF_RESULTS, Settings, overrides
+from experiments.run_folders import variant
 from experiments.show.figures import Point
 from experiments.show.tables import Table
 from experiments.work.curves import Curve, quality_curve
 from experiments.work.extracted_collections import Source, Stored, read_together
+from experiments.work.manifest import problems, record, target_of
 from experiments.work.result_cache import Cells, Task
 from experiments.work.timing import time_extraction, time_matcher
 from spotsigs.arrays.parallel import all_cores
@@ -50,19 +55,33 @@ class Work:
         Cached results, shared with all other experiments.
     inputs : dict
         Inputs read so far, for the provenance.
+    left_out : list of str
+        Names of the collections that could not be fetched.
     """
 
     settings: Settings
     folder: Path
     cells: Cells
     inputs: dict[str, Stored] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
 
     @classmethod
     def begin(cls, results: Path, settings: Settings, data: str | None = None) -> Work:
-        """Open the folder ``results/<experiment>`` and the cache; `data` names the input if ``data=`` does not."""
+        """Open the folder ``results/<experiment>``, or that of ``settings.work``, and the cache.
+
+        `data` names the input if ``data=`` does not.
+        """
         settings = settings if data is None else replace(settings, names=settings.names | {"data": data})
+        begun: Work | None = settings.work
+        if begun is not None:
+            return replace(begun, settings=settings)
         cells = Cells(folder=results / "cells", workers=settings.workers)
         return cls(settings=settings, folder=results / settings.names["experiment"], cells=cells)
+
+    def leave_out(self, name: str, error: Exception) -> str:
+        """Note that a collection could not be fetched; return a sentence for the summary."""
+        self.left_out.append(name)
+        return f"{name} is left out: {error}"
 
     def read(self, method: Method, collection: Any = None) -> Stored:
         """Return the signatures of a collection, by default that of the settings, or a collection of vectors."""
@@ -175,6 +194,43 @@ class Work:
             }
         )
         write_json(self.folder / f"{name}.json", about)
+
+
+def run(settings: Settings) -> str:
+    """Run the experiment of the settings; return its summary.
+
+    Committed results, those in the folder ``results``, are replaced by a complete run of the default configuration
+    only, at its end, see `experiments.work.manifest`. Until then, files are in ``results/runs/<experiment>.writing``.
+    """
+    experiment, name = settings.experiment, settings.names["experiment"]
+    results = experiment.results
+    if not experiment.replaces or results.resolve() != Path("results").resolve():
+        return str(experiment(settings))
+    written = results / "runs" / f"{name}.writing"
+    shutil.rmtree(written, ignore_errors=True)
+    work = replace(Work.begin(results, settings), folder=written)
+    about, start = provenance(), perf_counter()
+    try:
+        text = str(experiment(replace(settings, work=work)))
+        if not written.exists():
+            return text
+        reasons = problems(about, work.left_out, work.cells.contended)
+        reasons += ["the code changed during the run"] if provenance() != about else []
+        other = variant(overrides(), (*NOT_OF_RESULTS, "experiment.results"))
+        reasons += [f"{other} is not the default configuration"] if other else []
+        seconds, inputs = perf_counter() - start, _checksums(work.inputs.values())
+        said = record(results, name, written, seconds=seconds, inputs=inputs, reasons=reasons, about=about)
+    finally:
+        shutil.rmtree(written, ignore_errors=True)
+    return f"{text.replace(str(written), str(target_of(results, name, reasons)))}\n\n{said}"
+
+
+def _checksums(inputs: Iterable[Stored]) -> dict[str, str]:
+    """Return a checksum of all that was read of each collection, by the name of its class."""
+    found: dict[str, list[str]] = {}
+    for stored in inputs:
+        found.setdefault(type(stored.source.collection).__name__, []).append(stored.checksum)
+    return {name: hashlib.sha256("".join(sorted(own)).encode()).hexdigest() for name, own in found.items()}
 
 
 def equally_exact(matcher: Matcher) -> Matcher:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from hydra import initialize_config_dir
+from runs import configured
 
+from experiments.studies.figure4 import Figure4
+from experiments.work import study
 from experiments.work.manifest import age, check, problems, read, record, write_rows
+from spotsigs.errors import InputError
 from spotsigs.runs.provenance import git
+
+ROOT = Path(__file__).parents[2]
 
 HEAD = git("rev-parse", "HEAD")
 ABOUT = {
@@ -87,3 +96,76 @@ def test_violations_are_found(tmp_path, write):
 def test_the_age_counts_commits_of_code():
     assert age(HEAD) == 0
     assert age("0" * 40) is None
+
+
+class TestRunsOfAnExperiment:
+    @pytest.fixture
+    def results(self, tmp_path, monkeypatch):
+        """The folder ``results`` of a checkout without changes, with committed files."""
+        shutil.copytree(ROOT / "results/figure4", tmp_path / "results/figure4")
+        (tmp_path / "results/figure4/old.csv").write_text("of an earlier version")
+        monkeypatch.setattr(study, "provenance", lambda: ABOUT)
+        chosen = configured("experiment=figure4", "data=tiny", "engine=serial", "workers=1")
+        shutil.copytree(ROOT / "data/tiny", tmp_path / "data/tiny")
+        monkeypatch.chdir(tmp_path)
+        self.chosen = chosen
+        return Path("results")
+
+    def run(self, then=lambda work: None):
+        """Run Figure 4, and `then` a function of its state."""
+
+        class Own(Figure4):
+            def __call__(self, settings):
+                text = super().__call__(settings)
+                then(settings.work)
+                return text
+
+        mine = replace(self.chosen, experiment=Own(results=Path("results"), fixed=self.chosen.experiment.fixed))
+        with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+            return study.run(mine)
+
+    def contents(self, folder):
+        return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    def test_a_complete_one_replaces_all_files(self, results):
+        said = self.run()
+        assert "results/figure4/figure4.svg" in said
+        assert "`git checkout -- results/figure4` restores" in said
+        assert not (results / "figure4/old.csv").exists()
+        assert check(results, PRODUCERS) == []
+        assert {row.inputs.count("Tiny") for row in read(results)} == {1}
+        assert list((results / "runs").iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("then", "reason"),
+        [
+            (lambda work: work.leave_out("newsframes", InputError("not fetched")), "newsframes is left out"),
+            (lambda work: work.cells.contended.append("time_matcher-1.json"), "the times of time_matcher-1.json"),
+        ],
+    )
+    def test_a_partial_or_disturbed_one_is_a_variant(self, results, then, reason):
+        before = self.contents(results / "figure4")
+        said = self.run(then)
+        assert reason in said
+        assert "results/variants/figure4/figure4.svg" in said
+        assert (results / "variants/figure4/figure4.csv").exists()
+        assert self.contents(results / "figure4") == before
+        assert not (results / "manifest.csv").exists()
+
+    def test_other_overrides_are_a_variant(self, results, monkeypatch):
+        monkeypatch.setattr(study, "overrides", lambda: ["experiment=figure4", "seed=3", "experiment.results=results"])
+        before = self.contents(results / "figure4")
+        assert "seed=3 is not the default configuration" in self.run()
+        assert self.contents(results / "figure4") == before
+
+    def test_an_interrupted_one_leaves_nothing(self, results):
+        def interrupt(work):
+            assert (work.folder / "figure4.csv").exists()
+            raise KeyboardInterrupt
+
+        before = self.contents(results / "figure4")
+        with pytest.raises(KeyboardInterrupt):
+            self.run(interrupt)
+        assert self.contents(results / "figure4") == before
+        assert not (results / "variants").exists()
+        assert list((results / "runs").iterdir()) == []
