@@ -227,7 +227,10 @@ def _collection(args: argparse.Namespace) -> tuple[str, Any]:
     from spotsigs.formats.detect_format import collection_of
 
     require(not args.add or args.store is not None, "--add needs a store: name it with --store FOLDER")
-    return collection_of(args.input, args.format, **{f"{name}_column": getattr(args, name) for name in COLUMNS})
+    path = args.input
+    if args.engine in ("dask", "ray") and path != "-" and "://" not in path:
+        path = os.path.abspath(path)  # workers have other working directories
+    return collection_of(path, args.format, **{f"{name}_column": getattr(args, name) for name in COLUMNS})
 
 
 def _contents(collection: Any) -> Iterator[object]:
