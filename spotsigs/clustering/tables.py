@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from spotsigs.storage.atomic import replacing
 from spotsigs.storage.store import names
 
 KEPT = ("doc", "compared")
-REMOVED = ("doc", "kept_instead", "partner", "similarity", "reason")
+REMOVED = ("doc", "kept_instead", "partner", "similarity", "reason", "text_lost")
 LISTED = ("cluster", "representative", "size", "pairs", "min_similarity", "mean_similarity", "apart", "chain")
 """Columns of ``kept.csv``, ``removed.csv`` and ``clusters.csv``."""
 
@@ -43,15 +43,17 @@ def write_tables(
     cohesion: Cohesion,
     *,
     new_from: int = 0,
+    text_lost: NDArray[np.float64] | None = None,
 ) -> None:
     """Write ``pairs.parquet``, ``clusters.parquet``, ``clusters.csv``, ``kept.csv`` and ``removed.csv``.
 
     ``kept.csv`` and ``removed.csv`` list the rows from ``new_from`` on: the documents that are added to a store.
+    ``text_lost`` is `spotsigs.evaluation.text_lost.TextLost.of_page`.
     """
     write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap)
     write_clusters(folder / "clusters.parquet", doc_ids, decisions.clusters, cohesion)
     write_cluster_list(folder / "clusters.csv", doc_ids, decisions.clusters, cohesion)
-    write_lists(decisions, doc_ids, folder, new_from=new_from)
+    write_lists(decisions, doc_ids, folder, new_from=new_from, text_lost=text_lost)
 
 
 def write_pairs(
@@ -169,15 +171,23 @@ def _listed(doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> I
         )
 
 
-def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path, *, new_from: int = 0) -> None:
+def write_lists(
+    decisions: Decisions,
+    doc_ids: Sequence[str],
+    folder: str | Path,
+    *,
+    new_from: int = 0,
+    text_lost: NDArray[np.float64] | None = None,
+) -> None:
     """Write ``kept.csv`` and ``removed.csv``.
 
     ``kept.csv`` states for each kept document whether it was ``compared``: ``no`` if it has too few signatures to have
     near-duplicates. ``removed.csv`` has, for each removed document, the kept one that replaces it, the partner of the
-    pair that removes it, their similarity, and the reason. The arguments are those of `write_tables`.
+    pair that removes it, their similarity, the reason, and the fraction of its text that no kept page contains, empty
+    if unknown. The arguments are those of `write_tables`.
     """
     write_csv(Path(folder) / "kept.csv", KEPT, _kept(decisions, doc_ids, new_from))
-    write_csv(Path(folder) / "removed.csv", REMOVED, _removed(decisions, doc_ids, new_from))
+    write_csv(Path(folder) / "removed.csv", REMOVED, _removed(decisions, doc_ids, new_from, text_lost))
 
 
 def _kept(decisions: Decisions, doc_ids: Sequence[str], new_from: int) -> Iterator[Sequence[Any]]:
@@ -186,7 +196,9 @@ def _kept(decisions: Decisions, doc_ids: Sequence[str], new_from: int) -> Iterat
         yield from zip(names(doc_ids, rows).to_pylist(), compared, strict=True)
 
 
-def _removed(decisions: Decisions, doc_ids: Sequence[str], new_from: int) -> Iterator[Sequence[Any]]:
+def _removed(
+    decisions: Decisions, doc_ids: Sequence[str], new_from: int, text_lost: NDArray[np.float64] | None
+) -> Iterator[Sequence[Any]]:
     for rows in flagged(~decisions.kept, new_from):
         instead = decisions.instead(rows)
         kept = names(doc_ids, np.maximum(instead, 0)).to_pylist()
@@ -197,6 +209,7 @@ def _removed(decisions: Decisions, doc_ids: Sequence[str], new_from: int) -> Ite
             partners,
             map(_known, decisions.similarity[rows].tolist()),
             decisions.reasons(rows, kept, partners),
+            repeat(None, len(rows)) if text_lost is None else map(_known, text_lost[rows].round(4).tolist()),
             strict=True,
         )
 

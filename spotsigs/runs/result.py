@@ -16,6 +16,7 @@ from spotsigs.clustering.clusters import Cohesion, cohesion
 from spotsigs.clustering.decisions import Decisions
 from spotsigs.contracts import Collection, VectorCollection
 from spotsigs.evaluation.metrics import Quality, evaluate
+from spotsigs.evaluation.text_lost import TextLost
 from spotsigs.in_memory import Matched
 from spotsigs.method import Method
 from spotsigs.records import Signatures, Truth
@@ -52,6 +53,8 @@ class Result:
         Budget of a run on disk in bytes; None in memory.
     added_from : int
         Number of the first document of the collection; those before it were in the store.
+    text_lost : TextLost or None
+        Text in no kept page; None for a run without a copy, and for documents that are added to a store.
     """
 
     method: Method
@@ -65,6 +68,7 @@ class Result:
     peak_bytes: int = 0
     memory: int | None = None
     added_from: int = 0
+    text_lost: TextLost | None = None
 
     @classmethod
     def of(
@@ -105,6 +109,7 @@ class Result:
         matched, decisions, matcher = self.matched, self.decisions, self.method.matcher
         kept = decisions.kept[matched.new_from :]
         copies, pairs, vectors = matched.copies, matched.pairs, matched.vectors
+        lost = self.text_lost
         contents = int(np.count_nonzero(own(copies.content)))
         seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
         quality = asdict(self.quality) if self.quality else dict.fromkeys(item.name for item in fields(Quality))
@@ -117,6 +122,9 @@ class Result:
             "copies_text": contents - int(np.count_nonzero(copies.distinct)),
             "removed": int(np.count_nonzero(~kept)),
             "kept": int(np.count_nonzero(kept)),
+            "text_lost": None if lost is None else lost.share,
+            "removed_mostly_lost": None if lost is None else lost.mostly_lost,
+            "text_lost_one_in": None if lost is None else lost.one_in,
             "skipped": len(matched.skipped),
             "signatures": pairs.counters.get("kept_signatures", vectors.n_signatures),
             "occurrences": vectors.n_occurrences,

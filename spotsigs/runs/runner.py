@@ -16,6 +16,7 @@ from spotsigs.clustering.decisions import Keep, unreadable_dates
 from spotsigs.clustering.tables import write_tables
 from spotsigs.contracts import CopyableCollection
 from spotsigs.errors import require
+from spotsigs.evaluation.text_lost import MOST_BYTES, TextLost, text_lost
 from spotsigs.formats.writers import copy_errors, prepare_copy, publish_copy, require_free, withdraw_copy
 from spotsigs.method import Method
 from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
@@ -72,6 +73,7 @@ def execute(
                 with _within_budget(run) as memory:
                     result = compute(method, run, say, known)
                     if copy is not None:
+                        result = replace(result, text_lost=_text_lost(result, run))
                         with copy_errors(copy):
                             temporary = stack.enter_context(staging_folder(copy))
                             _write_copy(result, run, temporary)
@@ -133,7 +135,13 @@ def write_result(folder: Path, result: Result) -> None:
     matched = result.matched
     with writing(folder):
         write_tables(
-            folder, matched.doc_ids, matched.pairs, result.decisions, result.cohesion, new_from=matched.new_from
+            folder,
+            matched.doc_ids,
+            matched.pairs,
+            result.decisions,
+            result.cohesion,
+            new_from=matched.new_from,
+            text_lost=None if result.text_lost is None else result.text_lost.of_page,
         )
     if len(matched.skipped):
         names = unique_names(lambda: chain(matched.doc_ids, (record.id for record in matched.skipped)))
@@ -144,6 +152,15 @@ def write_result(folder: Path, result: Result) -> None:
         undated = unreadable_dates(matched.doc_ids, matched.signatures.dates)
         if (first := next(undated, None)) is not None:
             write_csv(folder / "undated.csv", ("doc", "date"), chain([first], undated))
+
+
+def _text_lost(result: Result, run: Run) -> TextLost | None:
+    """Read the texts again for what no kept page contains; None if earlier pages, whose texts are unknown, are kept."""
+    if result.matched.new_from:
+        return None
+    readable = (text for text in readable_texts(result.method, run) if text is not None)
+    most_bytes = MOST_BYTES if run.memory is None else run.memory // 16
+    return text_lost(readable, result.decisions.kept, most_bytes=most_bytes)
 
 
 def _write_copy(result: Result, run: Run, temporary: Path) -> None:

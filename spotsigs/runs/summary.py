@@ -10,7 +10,7 @@ from spotsigs.contracts import VectorCollection
 from spotsigs.errors import counted
 from spotsigs.runs.result import Result
 from spotsigs.runs.stages import Run
-from spotsigs.runs.warnings import warning
+from spotsigs.runs.warnings import text_warning, warning
 from spotsigs.spelling import is_command
 
 
@@ -63,6 +63,10 @@ def _remarks(result: Result, run: Run) -> list[str]:
         listed=result.matched.leaders is None,
     ):
         lines.append(found)
+    if metrics["text_lost"] is not None:
+        lines.append(_text_lost(metrics))
+        lost = text_warning(method, metrics["text_lost"], metrics["removed_mostly_lost"], metrics["removed"])
+        lines += [lost] if lost and not found else []  # one sentence names the option
     if metrics["stories"]:
         lines.append(
             f"{counted(metrics['stories_lost'], 'story', 'stories')} of {metrics['stories']:,} lost "
@@ -95,6 +99,14 @@ def _remarks(result: Result, run: Run) -> list[str]:
     if (run.folder / "undated.csv").exists():
         lines.append("dates that cannot be read count as the oldest: see undated.csv")
     return lines
+
+
+def _text_lost(metrics: Mapping[str, Any]) -> str:
+    mostly, one_in = metrics["removed_mostly_lost"], metrics["text_lost_one_in"]
+    have = "has more than half of its" if mostly == 1 else "have more than half of their"
+    pages = f"{counted(mostly, 'removed page')} {have} text in no kept page"
+    sampled = f" (estimated from one in {one_in:,} word 5-grams)" if one_in > 1 else ""
+    return f"text lost: {100 * metrics['text_lost']:.1f} %; {pages}{sampled}"
 
 
 def _peak(metrics: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from spotsigs.clustering.clusters import GIANT, ClusterMethod, Cohesion
+from spotsigs.errors import counted
 from spotsigs.method import Method
 from spotsigs.records import Clusters
 from spotsigs.signatures.boilerplate import Boilerplate
@@ -25,6 +26,14 @@ NEAR = 0.1
 MOST_NEAR = 0.25
 """Fraction of pairs near tau above which tau is not in a valley: .03 to .19 were measured if
 pages differ in more than their story, .29 to .39 if unrelated pages share a template."""
+
+
+MOST_LOST, MOST_REMOVED_LOST = 0.05, 0.01
+"""Fraction of the text in no kept page, and of the removed pages that are mostly lost, above which a run warns."""
+
+FEWEST_REMOVED = 100
+"""Least number of removed pages for this warning: where a few pages are most of a collection, their templates are much
+of its text."""
 
 
 def near_tau(chunks: Iterable[tuple[Any, ...]], tau: float | None) -> float | None:
@@ -69,7 +78,7 @@ def warning(method: Method, clusters: Clusters, inside: Cohesion, near: float | 
     if method.boilerplate is Boilerplate.keep:
         remedies.append(option("boilerplate", "remove"))
     if tau is not None and tau < 0.9:
-        remedies.append(f"a higher threshold, as in {option('tau', f'{min(tau + 0.1, 0.95):.2g}')}")
+        remedies.append(_higher(tau))
     if not remedies:
         return ""
     if large and loose:
@@ -78,3 +87,22 @@ def warning(method: Method, clusters: Clusters, inside: Cohesion, near: float | 
         some = f"{100 * near:.0f} % of all pairs only just reach tau, as unrelated pages do"
         return f"warning: {some}; give {' or '.join(remedies)}"
     return ""
+
+
+def text_warning(method: Method, lost: float, mostly_lost: int, removed: int) -> str:
+    """Return a sentence that names a higher threshold if much text is lost, else an empty one.
+
+    The numbers are those of `spotsigs.evaluation.text_lost.TextLost`, and the removed pages.
+    """
+    if method.tau is None or method.tau >= 0.9 or removed < FEWEST_REMOVED:
+        return ""
+    if lost > MOST_LOST:
+        return f"warning: {100 * lost:.1f} % of the text is in no kept page; give {_higher(method.tau)}"
+    if mostly_lost > MOST_REMOVED_LOST * removed:
+        some = f"{mostly_lost:,} of {counted(removed, 'removed page')}"
+        return f"warning: most of the text of {some} is in no kept page; give {_higher(method.tau)}"
+    return ""
+
+
+def _higher(tau: float) -> str:
+    return f"a higher threshold, as in {option('tau', f'{min(tau + 0.1, 0.95):.2g}')}"

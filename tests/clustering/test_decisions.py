@@ -223,7 +223,8 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
         names = Strings(np.frombuffer(("-" + "".join(ids)).encode(), np.uint8), offsets)
     clusters = cluster(pairs, clusters=method)
     decisions = decide(pairs, clusters, keep)
-    write_lists(decisions, names, folder, new_from=1)
+    lost = np.where(decisions.kept, np.nan, np.arange(pairs.n) / 8)
+    write_lists(decisions, names, folder, new_from=1, text_lost=lost)
     instead = decisions.instead(np.arange(pairs.n))
     removed = [
         [
@@ -232,11 +233,12 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
             ids[decisions.partner[row]],
             "" if np.isnan(decisions.similarity[row]) else repr(float(decisions.similarity[row])),
             naive_reason(decisions, row, ids),
+            repr(row / 8),
         ]
         for row in range(1, pairs.n)
         if not decisions.kept[row]
     ]
-    header = ["doc", "kept_instead", "partner", "similarity", "reason"]
+    header = ["doc", "kept_instead", "partner", "similarity", "reason", "text_lost"]
     assert (folder / "removed.csv").read_text("utf-8") == "".join(map(naive_line, [header, *removed]))
     kept = [[ids[row], "yes"] for row in range(1, pairs.n) if decisions.kept[row]]
     assert (folder / "kept.csv").read_text("utf-8") == "".join(map(naive_line, [["doc", "compared"], *kept]))

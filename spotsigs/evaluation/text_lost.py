@@ -1,0 +1,144 @@
+"""Text lost: the part of the text of a collection that no kept page contains, a measure that needs no truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.errors import InputError
+from spotsigs.signatures.extract import count_signatures
+from spotsigs.text.hashing import hash_shingles
+from spotsigs.text.tokens import tokenize
+
+WORDS = 5
+"""Words of a shingle."""
+
+MOST_BYTES = 1 << 29
+"""Memory for hashes of a run without a budget."""
+
+_BYTES = 40  # of a hash with its row, copies for sorting included
+_KEPT = -1  # instead of the row of a kept page
+
+
+@dataclass(frozen=True, slots=True)
+class TextLost:
+    """Distinct word 5-grams of a collection that no kept page contains.
+
+    Attributes
+    ----------
+    share : float
+        Fraction of the distinct 5-grams of all pages that no kept page contains; 0 without any.
+    of_page : ndarray of float64, shape (n,)
+        The same fraction of each removed page's own 5-grams; NaN for kept pages, and for pages without a counted one.
+    one_in : int
+        One in so many distinct 5-grams is counted; the fractions are estimates unless it is 1.
+    """
+
+    share: float
+    of_page: NDArray[np.float64]
+    one_in: int
+
+    @property
+    def mostly_lost(self) -> int:
+        """Number of removed pages with more than half of their 5-grams in no kept page."""
+        return int(np.count_nonzero(self.of_page > 0.5))
+
+
+class _Sample:
+    """Distinct hashes of kept and removed pages that begin with ``bits`` zero bits, as many as there is room for."""
+
+    def __init__(self, room: int) -> None:
+        self.hashes, self.rows = np.empty(room, np.uint64), np.empty(room, np.int32)
+        self.size = self.bits = 0
+
+    def drawn(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        if not self.bits:
+            return np.ones(len(hashes), np.bool_)
+        drawn: NDArray[np.bool_] = hashes >> np.uint64(64 - self.bits) == 0
+        return drawn
+
+    def add(self, hashes: NDArray[np.uint64], row: int) -> None:
+        """Add the distinct hashes of a page, the row being `_KEPT` for a kept one."""
+        hashes = hashes[self.drawn(hashes)]
+        while self.size + len(hashes) > len(self.hashes):
+            self._shrink(len(hashes))
+            hashes = hashes[self.drawn(hashes)]
+        self._append(hashes, row)
+
+    def _append(self, hashes: NDArray[np.uint64], rows: int | NDArray[np.int32]) -> None:
+        new = slice(self.size, self.size + len(hashes))
+        self.hashes[new], self.rows[new] = hashes, rows
+        self.size += len(hashes)
+
+    def _shrink(self, more: int) -> None:
+        """Remove repeated hashes of kept pages; if that does not free half of the room, halve the sample."""
+        kept, hashes, rows = self.parts()
+        if max(len(kept) + len(hashes), more) > len(self.hashes) // 2:
+            self.bits += 1
+            drawn = self.drawn(hashes)
+            kept, hashes, rows = kept[self.drawn(kept)], hashes[drawn], rows[drawn]
+        self.size = 0
+        self._append(kept, _KEPT)
+        self._append(hashes, rows)
+
+    def parts(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the distinct hashes of kept pages, and those of each removed page with its row."""
+        hashes, rows = self.hashes[: self.size], self.rows[: self.size]
+        removed = rows != _KEPT
+        return _distinct(hashes[~removed]), hashes[removed], rows[removed]
+
+
+def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return count_signatures(hashes)[0]  # sorted: np.unique builds a hash table, which takes twenty times as long
+
+
+def text_lost(texts: Iterable[str], kept: NDArray[np.bool_], *, most_bytes: int = MOST_BYTES) -> TextLost | None:
+    """Measure the text that no kept page contains, in one pass over the texts.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        Text of each page, in order; those that cannot be cut into tokens have no row.
+    kept : ndarray of bool, shape (n,)
+        The pages that are kept.
+    most_bytes : int
+        Memory for hashes. If those of all 5-grams do not fit, one in two, four, ... is counted, by its hash.
+
+    Returns
+    -------
+    TextLost or None
+        None if the texts are not those of ``n`` pages: the input has changed since it was read.
+
+    Examples
+    --------
+    >>> pages = ["one two three four five", "one two three four five six", "a page of its own"]
+    >>> lost = text_lost(pages, np.array([True, False, True]))
+    >>> lost.share, lost.of_page.tolist()
+    (0.3333333333333333, [nan, 0.5, nan])
+    """
+    sample, row = _Sample(max(most_bytes // _BYTES, 2)), 0
+    for text in texts:
+        try:
+            hashes = hash_shingles(tokenize(text), WORDS)
+        except InputError:  # too long, so that the extraction of signatures skips it as well
+            continue
+        if row == len(kept):
+            return None
+        sample.add(_distinct(hashes), _KEPT if kept[row] else row)
+        row += 1
+    return _measured(sample, len(kept)) if row == len(kept) else None
+
+
+def _measured(sample: _Sample, n: int) -> TextLost:
+    kept, hashes, rows = sample.parts()
+    at = np.searchsorted(kept, hashes)
+    lost = at == len(kept)
+    lost[~lost] = kept[at[~lost]] != hashes[~lost]
+    n_lost = len(_distinct(hashes[lost]))
+    own = np.bincount(rows, minlength=n)
+    of_page = np.full(n, np.nan)
+    np.divide(np.bincount(rows[lost], minlength=n), own, out=of_page, where=own > 0)
+    return TextLost(n_lost / max(len(kept) + n_lost, 1), of_page, 1 << sample.bits)

@@ -1,0 +1,102 @@
+"""Text lost equals its definition over sets of strings, within a bound of memory, and a run reports it."""
+
+import json
+import re
+
+import naive.text_lost
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from runs import configured, ran
+from strategies import examples
+
+from spotsigs.evaluation.text_lost import text_lost
+from spotsigs.runs.warnings import text_warning
+from spotsigs.spelling import command_spelling
+
+WORDS = st.lists(st.sampled_from("a b c \u00c9t\u00e9 \u6771\u4eac\u90fd".split()), max_size=12).map(" ".join)
+
+
+@given(pages=st.lists(st.tuples(WORDS, st.booleans()), max_size=8))
+@examples(200)
+def test_it_is_that_of_sets_of_strings(pages):
+    texts, kept = [text for text, _ in pages], [stays for _, stays in pages]
+    found = text_lost(texts, np.array(kept, np.bool_))
+    share, of_page = naive.text_lost.text_lost(texts, kept)
+    assert (found.share, found.one_in) == (share, 1)
+    assert [None if np.isnan(value) else value for value in found.of_page] == of_page
+    assert found.mostly_lost == sum(value is not None and value > 0.5 for value in of_page)
+
+
+def collection(n=60, words=400):
+    """Return pages of which every third is a copy of the one before with another end, and which of them stay."""
+    random = np.random.default_rng(1)
+    pages = [" ".join(map(str, random.integers(0, 500, words))) for _ in range(n)]
+    for k in range(2, n, 3):
+        pages[k] = " ".join([*pages[k - 1].split()[:300], *pages[k].split()[300:]])
+    return pages, np.arange(n) % 3 != 2
+
+
+def test_a_sample_estimates_it_within_its_memory():
+    pages, kept = collection()
+    exact = text_lost(pages, kept)
+    sampled = text_lost(pages, kept, most_bytes=40 * 8_000)
+    assert (exact.one_in, sampled.one_in) == (1, 4)
+    assert sampled.share == pytest.approx(exact.share, abs=0.03)
+    assert np.nanmean(sampled.of_page) == pytest.approx(np.nanmean(exact.of_page), abs=0.05)
+    assert np.nanmean(exact.of_page) == pytest.approx(104 / 396, abs=0.02)
+
+
+@pytest.mark.parametrize("room", [1, 2, 3, 50, 1000])
+def test_any_memory_ends(room):
+    pages, kept = collection(9)
+    assert 0 <= text_lost(pages, kept, most_bytes=40 * room).share <= 1
+
+
+def test_repeated_pages_need_no_more_memory():
+    pages = ["one two three four five six"] * 5_000
+    kept = np.ones(len(pages), np.bool_)
+    found = text_lost(pages, kept, most_bytes=40 * 100)
+    assert (found.share, found.one_in, found.mostly_lost) == (0, 1, 0)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_other_pages_than_those_judged_have_no_measure(n):
+    assert text_lost(["a page", "another"], np.ones(n, np.bool_)) is None
+
+
+def test_a_run_with_a_copy_reports_it(tmp_path):
+    said = ran(tmp_path / "copied", "data=tiny", "tau=0.3", f"copy={tmp_path / 'copy'}")
+    figures = json.loads((tmp_path / "copied/metrics.json").read_text())
+    assert 0 < figures["text_lost"] < 1
+    assert f"text lost: {100 * figures['text_lost']:.1f} %; {figures['removed_mostly_lost']} removed page" in said
+    own = pd.read_csv(tmp_path / "copied/removed.csv")["text_lost"]
+    assert figures["removed_mostly_lost"] == (own > 0.5).sum()
+    assert own.between(0, 1).all()
+    on_disk = ran(tmp_path / "disk", "data=tiny", "tau=0.3", "memory=1GB", f"copy={tmp_path / 'other'}")
+    assert re.findall("text lost.*", on_disk) == re.findall("text lost.*", said)
+
+
+def test_a_run_without_a_copy_does_not_read_again(tmp_path):
+    assert "text lost" not in ran(tmp_path, "data=tiny", "tau=0.3")
+    assert json.loads((tmp_path / "metrics.json").read_text())["text_lost"] is None
+    assert pd.read_csv(tmp_path / "removed.csv")["text_lost"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("lost", "mostly", "removed", "says"),
+    [
+        (0.06, 0, 100, "6.0 % of the text is in no kept page"),
+        (0.04, 2, 100, "most of the text of 2 of 100 removed pages is in no kept page"),
+    ],
+)
+def test_lost_text_is_warned_about(lost, mostly, removed, says):
+    method = configured("data=tiny").method
+    with command_spelling():
+        found = text_warning(method.at(0.25), lost, mostly, removed)
+    assert found == f"warning: {says}; give a higher threshold, as in --tau 0.35"
+    assert text_warning(method.at(0.25), lost, mostly, 99) == ""
+    assert text_warning(method.at(0.95), lost, mostly, removed) == ""
+    assert text_warning(method.at(0.25), 0.05, 1, removed) == ""
