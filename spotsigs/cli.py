@@ -77,6 +77,7 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (INPUT, "--engine", "processes|serial|dask|ray", "where the work runs (processes of this machine)"),
     (INPUT, "--address", "ADDRESS", "of a running cluster of dask or ray, such as tcp://head:8786"),
     (INPUT, "--workers", "N", "worker processes; of a running cluster, their number"),
+    (INPUT, "--log", "text|json", "form of the lines on progress where there is no terminal"),
     (INPUT, "--strict", "", "stop at the first unreadable record"),
     (
         (*INPUT, "query"), "--tau", "NUMBER",
@@ -115,7 +116,7 @@ REQUIRED = {("dedup", "--out"), ("query", "--store")}
 
 DEFAULTS: dict[str, Any] = {
     "add": False, "address": None, "clusters": defaults.CLUSTERS, "engine": "processes",
-    "idf_max": str(defaults.IDF_MAX), "idf_min": str(defaults.IDF_MIN), "keep": defaults.KEEP,
+    "idf_max": str(defaults.IDF_MAX), "log": "text", "idf_min": str(defaults.IDF_MIN), "keep": defaults.KEEP,
     "measure": defaults.MEASURE, "memory": None, "overwrite": False, "page": None, "store": None, "strict": False,
 }  # fmt: skip
 """Values of options that are omitted, or that a verb does not have."""
@@ -162,6 +163,7 @@ def parser() -> argparse.ArgumentParser:
                 options.add_argument(name, action="store_true", help=text)
             else:
                 options.add_argument(name, metavar=value, help=text, required=(verb, name) in REQUIRED)
+        options.add_argument("-v", "--verbose", action="count", default=0, help="more of the log; -vv: all of it")
         options.set_defaults(**DEFAULTS, workers=str(os.cpu_count() or 1))
     return top
 
@@ -416,7 +418,7 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
             open_streams()
             args = _parsed(expand_home(sys.argv[1:] if words is None else words))
             say_when_compiling(sys.stderr)
-            terminal.set_up_logging()
+            terminal.set_up_logging(args.verbose, as_choice("--log", args.log, terminal.Log).value)
             terminal.end_on_interrupt()
             DO[args.verb](args)
             sys.stdout.flush()

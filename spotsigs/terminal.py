@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from enum import Enum
 from io import TextIOWrapper
 from typing import TextIO
 
@@ -59,6 +60,13 @@ class _JsonLines(logging.Formatter):
         """Return the time, level, module and message of a record."""
         values = {"level": record.levelname.lower(), "logger": record.name, "message": record.getMessage()}
         return json.dumps({"time": round(record.created, 3), **values})
+
+
+class Log(Enum):
+    """Form of the log."""
+
+    text = "text"
+    json = "json"
 
 
 def set_up_logging(verbosity: int = 0, form: str = "text") -> None:
