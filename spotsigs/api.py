@@ -82,8 +82,8 @@ def near_duplicates(
         Signature scheme, or the name of one: ``spotsigs``, spot signatures with the paper's best parameters.
     language : str
         Without a scheme, the language whose stopwords begin the signatures, see
-        `spotsigs.signatures.languages.languages`. ``auto`` detects that of each page; a page without known stopwords is
-        compared by shingles of three tokens.
+        `spotsigs.signatures.languages.languages`. ``auto`` detects that of each page; a page with few or no spot
+        signatures is compared by shingles.
     boilerplate : {"auto", "remove", "keep", "main_content"}, optional
         Treatment of the text around the main content, see `spotsigs.signatures.boilerplate.Boilerplate`. By default
         ``auto``; ``keep`` for a scheme of your own.
