@@ -26,6 +26,7 @@ from spotsigs.terminal import expand_home, open_streams, say_when_compiling
 
 if TYPE_CHECKING:
     from spotsigs.method import Method
+    from spotsigs.outofcore.pipeline import Store
     from spotsigs.runs.result import Result
     from spotsigs.runs.stages import Run
 
@@ -168,7 +169,7 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def method_of(args: argparse.Namespace, collection: Any, known: Method | None) -> Method:
+def method_of(args: argparse.Namespace, collection: Any, store: Store | None) -> Method:
     """Return the method of a verb's arguments; what they omit is that of a store, or the default.
 
     Raises
@@ -186,6 +187,7 @@ def method_of(args: argparse.Namespace, collection: Any, known: Method | None) -
     from spotsigs.storage.identity import identity, values_of
 
     boilerplate, language = args.boilerplate, args.language
+    known = None if store is None else store.method
     if known is not None:
         boilerplate = boilerplate or known.boilerplate
         language = language or next(values_of(identity(known.signature), "language"))
@@ -194,7 +196,7 @@ def method_of(args: argparse.Namespace, collection: Any, known: Method | None) -
     return Method(
         signature=with_boilerplate(SpotSignatures(language=language or defaults.LANGUAGE), boilerplate),
         idf_filter=IdfFilter(idf_min=_number("--idf-min", args.idf_min), idf_max=_number("--idf-max", args.idf_max)),
-        matcher=matcher_of("--measure", args.measure)(tau=_tau(args, collection, known, removes)),
+        matcher=matcher_of("--measure", args.measure)(tau=_tau(args, collection, store, removes)),
         clusters=as_choice("--clusters", args.clusters, ClusterMethod),
         keep=as_choice("--keep", args.keep, Keep),
     )
@@ -221,7 +223,7 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
         strict=args.strict,
         pairs=args.verb != "dedup",
     )
-    return method_of(args, collection, None if store is None else store.method), run
+    return method_of(args, collection, store), run
 
 
 def _collection(args: argparse.Namespace) -> tuple[str, Any]:
@@ -251,11 +253,15 @@ def _memory(args: argparse.Namespace) -> int | None:
     return None if args.store is None else default_memory()
 
 
-def _tau(args: argparse.Namespace, collection: Any, known: Method | None, removes: bool) -> float:
+def _tau(args: argparse.Namespace, collection: Any, store: Store | None, removes: bool) -> float:
     """Return the threshold that is set, else that of the store, else the default one of the input."""
     if args.tau is not None:
         return as_tau(_number("--tau", args.tau, " in (0, 1]"))
-    return defaults.tau(_contents(collection), removes) if known is None or known.tau is None else known.tau
+    if store is not None and store.is_decided:
+        return store.method.threshold
+    if collection is None:
+        return defaults.TAU_PAGES if removes else defaults.TAU
+    return defaults.tau(_contents(collection), removes)
 
 
 def _engine(args: argparse.Namespace) -> Any:
@@ -364,7 +370,7 @@ def _query(args: argparse.Namespace) -> None:
     store = Store.open(args.store, memory=default_memory())
     if store is None:
         raise InputError(f"{args.store} contains no finished store; make it by a run that names it as its store")
-    method = method_of(args, None, store.method)
+    method = method_of(args, None, store)
     matches = replace(store, method=method).query(_page(args.page))
     if not matches:
         print(f"no document of {args.store} reaches --tau {method.tau:g}")

@@ -162,6 +162,11 @@ class Store:
         return cls(folder=path, method=Method(**parts), **more)
 
     @property
+    def is_decided(self) -> bool:
+        """Whether a run has decided documents of the store; a stopped first run has not."""
+        return _last_decided(self.folder) is not None
+
+    @property
     def vectors(self) -> Path:
         """Path of the vectors."""
         return self.folder / "vectors"

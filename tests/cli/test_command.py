@@ -19,6 +19,7 @@ from in_process import command
 from spotsigs.cli import VERBS, main, parser, planned
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import format_of
+from spotsigs.outofcore.pipeline import Store
 from spotsigs.terminal import expand_home
 
 ROOT = Path(__file__).parents[2]
@@ -105,6 +106,19 @@ def test_a_store_is_queried_at_its_threshold(tmp_path, boilerplate, capsys):
     assert {line.split()[1] for line in lines} == mates
     method, _ = planned(parser().parse_args(["pairs", str(TINY), "--store", str(store)]), tmp_path)
     assert method.tau == 0.3
+
+
+def test_a_store_that_no_run_has_decided_has_no_threshold(tmp_path):
+    """A stopped first run would have resumed at another threshold than it began with."""
+    path = tmp_path / "x.jsonl"
+    path.write_text(
+        "".join(json.dumps({"id": str(k), "html": f"<a href=x>a</a><p>the page {k}"}) + "\n" for k in range(3))
+    )
+    words = parser().parse_args(["pairs", str(path), "--store", str(tmp_path / "store"), "--memory", "1GB"])
+    method, run = planned(words, tmp_path)
+    assert method.tau == 0.25
+    Store(folder=tmp_path / "store", method=method, memory=10**9).match(run.collection)  # without decisions
+    assert planned(words, tmp_path)[0].tau == 0.25
 
 
 def test_a_threshold_is_looked_for(tmp_path, capsys):
