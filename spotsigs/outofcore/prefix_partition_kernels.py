@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.parallel import bit_count, prefetch
 from spotsigs.matching.join_kernels import MAX_CLASSES, MIX_1, MIX_2
+from spotsigs.matching.leader_kernels import least_of, longest_partner
 
 KEY_BITS = 10
 """Bits of a partition key, a hash of the first document that contains the signature."""
@@ -46,7 +47,6 @@ MAX_POSITION = 2**16 - 1  # larger positions are stored as this one: the bound o
 MAX_SHARED = 255  # larger shared weights are stored as this one: no bound requires more
 MAX_LENGTH = 2**24 - 1  # largest length of a partner that a posting can store; larger ones mean no limit
 MAX_ROWS = 2**24  # rows of one comparison: their numbers have 24 bits in a key
-NO_LIMIT = 2**40
 AHEAD = 8  # distance of prefetching, in comparisons, tokens and candidates
 MEMO = 256  # positions whose bounds are kept for the rows of one length
 TOTALS = 4096  # sums of two lengths whose bounds are kept
@@ -122,30 +122,6 @@ class PrefixIndex(NamedTuple):
     new: Lists  # the new ones among them, which are the partners of old rows; empty if all rows are new
     tables: Runs
     tau: float
-
-
-@njit(cache=True, nogil=True)
-def least_of(total: Any, tau: Any) -> Any:
-    """Return the least overlap of a similar pair, as `spotsigs.matching.bounds.least_overlap` does."""
-    o: Any = max(np.int64(np.floor(total * (tau / (1 + tau)))) - 1, 1)
-    for _ in range(3):
-        if o / max(total - o, 1) < tau:
-            o += 1
-    return o
-
-
-@njit(cache=True, nogil=True)
-def longest_partner(length: Any, most: Any, tau: Any) -> Any:
-    """Return the greatest length of a partner with which an overlap of at most `most` suffices."""
-    if most < 1:
-        return -1
-    if most / tau > NO_LIMIT:
-        return NO_LIMIT
-    total = most + np.int64(np.floor(most / tau)) + 2
-    for _ in range(4):
-        if most / max(total - most, 1) < tau:
-            total -= 1
-    return total - length
 
 
 @njit(cache=True, nogil=True)
