@@ -24,9 +24,9 @@ from tqdm import tqdm
 from benchmarks import extraction
 from benchmarks.join_tools import ALL_TAUS, JOIN, PACKAGES, PEER_TAUS, SKETCH_TAUS, TOOLS
 from data.collections.wt10g_like import DOCUMENTS, LONG, Wt10gLike
+from experiments.harness.result_cache import code_checksum
 from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
-from experiments.work.result_cache import code_checksum
 from spotsigs.output_files import read_json, write_json
 from spotsigs.runs.provenance import provenance
 

@@ -32,8 +32,8 @@ import psutil
 from benchmarks.dedup_tools import TEXTS, TOOLS, documents
 from data.collections.newsframes import NewsFrames
 from data.collections.package_docs import PackageDocs
+from experiments.harness.machine_load import QUIET, ForeignLoad
 from experiments.show.tables import Column, Table
-from experiments.work.machine_load import QUIET, ForeignLoad
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError
 from spotsigs.evaluation.documents import b_cubed, decided

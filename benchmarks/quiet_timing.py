@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from experiments.work.machine_load import QUIET, ForeignLoad
+from experiments.harness.machine_load import QUIET, ForeignLoad
 
 BATCH_SECONDS = 0.5
 """Minimal seconds of a batch of runs, long enough to measure the load of other processes."""

@@ -81,7 +81,7 @@ class Settings:
     workers, threads, seed, timing
         Root keys.
     work : Work or None
-        Where the experiment writes, if not to its folder below `Experiment.results`; see `experiments.work.study.run`.
+        Where the experiment writes, if not below `Experiment.results`; see `experiments.harness.study.run`.
     """
 
     collection: Any

@@ -28,7 +28,7 @@ def main(config: DictConfig) -> float | None:
         chosen = settings(config)
         if chosen.experiment is None:
             return _run(chosen, config)
-        from experiments.work.study import run
+        from experiments.harness.study import run
 
         print(run(chosen))
     except Exception as error:

@@ -20,7 +20,7 @@ from experiments.config import files, sentence, settings
 from experiments.run_folders import COMPLETE, IDENTITY, is_finished, variant
 
 if TYPE_CHECKING:
-    from experiments.work.sweep_cells import Ended, SweepCell
+    from experiments.harness.sweep_cells import Ended, SweepCell
 
 SWEEP = "SPOTSIGS_SWEEP"
 """Environment variable with the folder of the running sweep, which jobs in other processes inherit."""
@@ -38,7 +38,7 @@ def launch(
     """
     from tqdm import tqdm
 
-    from experiments.work.sweep_cells import finished_before, run_cells
+    from experiments.harness.sweep_cells import finished_before, run_cells
 
     setup_globals()
     before = HydraConfig.instance().cfg
@@ -80,7 +80,7 @@ def _composed(
     context: Any, task_function: Any, config: Any, number: int, words: Sequence[str]
 ) -> tuple[SweepCell, JobReturn]:
     """Compose a cell and check its settings, as Hydra does before it calls a job."""
-    from experiments.work.sweep_cells import SweepCell, identity
+    from experiments.harness.sweep_cells import SweepCell, identity
 
     config = context.config_loader.load_sweep_config(config, list(words))
     with open_dict(config):

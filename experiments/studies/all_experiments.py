@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tqdm import tqdm
 
 from experiments.config import Experiment, Settings, composed, overrides, quoted
-from experiments.work.study import run
+from experiments.harness.study import run
 from spotsigs.errors import InputError
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from experiments.claims.facts import Fact
 from experiments.claims.published import published
 from experiments.config import Experiment, Settings
+from experiments.harness.printed_algorithm import algorithm1, similarity
+from experiments.harness.study import Work
 from experiments.show.tables import Column, Table
-from experiments.work.printed_algorithm import algorithm1, similarity
-from experiments.work.study import Work
 from spotsigs.matching.algorithm1 import COUNTERS, SpotSigs
 from spotsigs.matching.partitions import partition_boundaries
 from spotsigs.records import Vectors

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from experiments.claims.judged_claims import judge_all, summary, write_ledger
 from experiments.config import Experiment, Settings
+from experiments.harness.study import Work
 from experiments.show.overview import overview
-from experiments.work.study import Work
 from spotsigs.output_files import write_text
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings
+from experiments.harness.result_cache import Task
+from experiments.harness.study import Work
 from experiments.show.figures import Panel, Point, draw_lines
-from experiments.work.result_cache import Task
-from experiments.work.study import Work
 from spotsigs.errors import require
 
 NAMES = {"smallest": "m smallest values", "modulo": "values divisible by n", "permutations": "min-hashes"}

@@ -12,10 +12,10 @@ import numpy as np
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings
+from experiments.harness.printed_algorithm import Multiset, algorithm1, similarity
+from experiments.harness.result_cache import Task
+from experiments.harness.study import Work
 from experiments.show.tables import Column, Table
-from experiments.work.printed_algorithm import Multiset, algorithm1, similarity
-from experiments.work.result_cache import Task
-from experiments.work.study import Work
 from spotsigs.errors import require
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.records import Corpus, Vectors

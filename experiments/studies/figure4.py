@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, method_of
+from experiments.harness.curves import resampled_fact, resampled_means
+from experiments.harness.study import Work
 from experiments.show.figures import Mark, Panel, Point, draw_bars
-from experiments.work.curves import resampled_fact, resampled_means
-from experiments.work.study import Work
 from spotsigs.records import Vectors
 
 CAPTION = "Figure 4: mean Cosine (single words, TF·IDF) of the pages within each cluster"

@@ -9,17 +9,17 @@ from typing import Any
 from experiments.claims.facts import Fact
 from experiments.claims.published import published
 from experiments.config import Experiment, Settings, method_of
+from experiments.harness.study import Work
+from experiments.harness.timing import quotient
 from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.studies.table2 import require_vectors, vector_times
-from experiments.work.study import Work
-from experiments.work.timing import quotient
 
 OURS, NATIVE = "SpotSigs", "LSH-S (native)"
 SECONDS, RATIO, RECALL = "Runtime", "LSH-S over SpotSigs", "Relative recall"
 
 Key = tuple[str, float]
 Cells = dict[tuple[str, float], dict[str, Any]]
-"""Results of `experiments.work.timing.time_matcher` by method and threshold."""
+"""Results of `experiments.harness.timing.time_matcher` by method and threshold."""
 Ratios = dict[float, Fact | None]
 """Ratios of the times of both methods by threshold; None if other processes were active."""
 

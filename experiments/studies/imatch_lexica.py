@@ -8,9 +8,9 @@ from typing import Any
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, methods_of
+from experiments.harness.curves import MEASURES, Curve, compared, finite
+from experiments.harness.study import IMATCH_BAND, Work
 from experiments.show.figures import Mark, Panel, Point, draw_lines
-from experiments.work.curves import MEASURES, Curve, compared, finite
-from experiments.work.study import IMATCH_BAND, Work
 from spotsigs.errors import require
 
 BANDS = "F1 of I-Match and I-Match-S by IDF band, with 95 % intervals over resampled clusters; the axes differ"

@@ -10,10 +10,10 @@ import numpy as np
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, method_of, methods_of
+from experiments.harness.extracted_collections import Stored
+from experiments.harness.result_cache import Task
+from experiments.harness.study import Work
 from experiments.show.figures import Mark, Panel, Point, draw_lines
-from experiments.work.extracted_collections import Stored
-from experiments.work.result_cache import Task
-from experiments.work.study import Work
 from spotsigs.errors import as_tau, require
 from spotsigs.method import Method
 

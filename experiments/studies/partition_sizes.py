@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, method_of
+from experiments.harness.study import Work
 from experiments.show.figures import Panel, Point, draw_lines
-from experiments.work.study import Work
 from spotsigs.errors import as_tau, require
 from spotsigs.matching.partitions import Convention, partition_boundaries
 

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, composed, method_of, methods_of
-from experiments.show.figures import Mark, Panel, Point, draw_lines
-from experiments.show.tables import Column, Table
-from experiments.work.cross_validation import (
+from experiments.harness.cross_validation import (
     kept_by,
     multiplicities,
     origin,
     resampled_decisions,
     story_numbers,
 )
-from experiments.work.curves import STEP, thresholds
-from experiments.work.extracted_collections import Stored
-from experiments.work.study import SEVERAL, Work, task_of
+from experiments.harness.curves import STEP, thresholds
+from experiments.harness.extracted_collections import Stored
+from experiments.harness.study import SEVERAL, Work, task_of
+from experiments.show.figures import Mark, Panel, Point, draw_lines
+from experiments.show.tables import Column, Table
 from spotsigs.clustering.clusters import ClusterMethod, cluster
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.documents import b_cubed, decided
@@ -198,7 +198,7 @@ class Practice(Experiment):
 def decisions(*, stored: Stored, method: Method, contained: float | None) -> dict[str, Any]:
     """Decide which documents of a collection with truth are kept; return the columns of the table.
 
-    The parameters are those of `experiments.work.curves.quality_curve` and `Setting`.
+    The parameters are those of `experiments.harness.curves.quality_curve` and `Setting`.
     """
     joined, truth = stored.joined(method), stored.truth()
     if contained is not None:

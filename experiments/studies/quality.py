@@ -10,9 +10,9 @@ import numpy as np
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, composed, method_of
+from experiments.harness.curves import STEP, Curve, compared, ends, finite, thresholds
+from experiments.harness.study import Work
 from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
-from experiments.work.curves import STEP, Curve, compared, ends, finite, thresholds
-from experiments.work.study import Work
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import MEASURES
 

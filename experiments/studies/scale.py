@@ -13,10 +13,10 @@ import numpy as np
 
 from data.collections.synthetic import Synthetic, write_jsonl
 from experiments.config import Experiment, Settings
+from experiments.harness.machine_load import TracedMemory
+from experiments.harness.study import Work, equally_exact
 from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
-from experiments.work.machine_load import TracedMemory
-from experiments.work.study import Work, equally_exact
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
 from spotsigs.clustering.tables import write_tables

@@ -14,9 +14,7 @@ from data.collections.newsframes import NewsFrames
 from data.collections.newsframes.frames import Frame
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, composed, methods_of
-from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
-from experiments.show.tables import Column, Table
-from experiments.work.cross_validation import (
+from experiments.harness.cross_validation import (
     RESAMPLES,
     Difference,
     FloatArray,
@@ -26,9 +24,11 @@ from experiments.work.cross_validation import (
     origin,
     over_splits,
 )
-from experiments.work.curves import STEP, thresholds
-from experiments.work.study import SEVERAL, Work, task_of
-from experiments.work.template_free import TemplateFree
+from experiments.harness.curves import STEP, thresholds
+from experiments.harness.study import SEVERAL, Work, task_of
+from experiments.harness.template_free import TemplateFree
+from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
+from experiments.show.tables import Column, Table
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import ends
 from spotsigs.signatures.spots import SpotSignatures

@@ -9,10 +9,10 @@ from typing import Any
 from experiments.claims.facts import Fact
 from experiments.claims.published import published
 from experiments.config import Experiment, Settings, methods_of
+from experiments.harness.curves import MEASURES, STEP, Curve, thresholds
+from experiments.harness.study import Work
+from experiments.harness.timing import cost, quotient
 from experiments.show.tables import Column, Table
-from experiments.work.curves import MEASURES, STEP, Curve, thresholds
-from experiments.work.study import Work
-from experiments.work.timing import cost, quotient
 from spotsigs.method import Method
 
 PUBLISHED, AT_PAPER, AT_BEST = "published", "measured", "measured at its best tau"

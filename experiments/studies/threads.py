@@ -7,10 +7,10 @@ from typing import Any
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, methods_of
+from experiments.harness.study import Work
+from experiments.harness.timing import cost, quotient
 from experiments.show.tables import Column, Table
 from experiments.studies.table2 import require_vectors, vector_times
-from experiments.work.study import Work
-from experiments.work.timing import cost, quotient
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import require
 

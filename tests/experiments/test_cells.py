@@ -15,12 +15,12 @@ import pytest
 from folders import FOLDERS
 from runs import configured
 
-from experiments.work import machine_load as measure
-from experiments.work.extracted_collections import Source, read
-from experiments.work.machine_load import ForeignLoad
-from experiments.work.printed_algorithm import algorithm1
-from experiments.work.result_cache import Cells, Task
-from experiments.work.timing import cost, quotient, time_extraction, time_matcher
+from experiments.harness import machine_load as measure
+from experiments.harness.extracted_collections import Source, read
+from experiments.harness.machine_load import ForeignLoad
+from experiments.harness.printed_algorithm import algorithm1
+from experiments.harness.result_cache import Cells, Task
+from experiments.harness.timing import cost, quotient, time_extraction, time_matcher
 from spotsigs.engines import Serial
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.method import Method
@@ -96,7 +96,7 @@ class TestCells:
     def test_a_killed_run_continues(self, tmp_path):
         program = (
             "import sys; from pathlib import Path; sys.path[:0] = {folders!r}\n"
-            "from experiments.work.result_cache import Cells, Task\n"
+            "from experiments.harness.result_cache import Cells, Task\n"
             "from test_cells import squared\n"
             "given = {{'trace': Path({trace!r}), 'seconds': .15}}\n"
             "tasks = [Task(function=squared, arguments=given | {{'number': n}}) for n in range(8)]\n"

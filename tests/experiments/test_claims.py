@@ -13,7 +13,7 @@ from experiments.claims.judged_claims import Judged, failures, judge_all, markdo
 from experiments.claims.ledger import KINDS, _claim, ledger
 from experiments.claims.published import published
 from experiments.claims.verdicts import HOLDS, About, Direction, Equal, Untestable, Verdict
-from experiments.work.printed_algorithm import algorithm1
+from experiments.harness.printed_algorithm import algorithm1
 from spotsigs.errors import InputError
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from naive.resampling import pairs_of_sample
 from strategies import examples
 
 from data.collections.gold import Gold
-from experiments.work.cross_validation import (
+from experiments.harness.cross_validation import (
     Difference,
     Half,
     HalfOfPairs,
@@ -27,7 +27,7 @@ from experiments.work.cross_validation import (
     resampled_decisions,
     site_of,
 )
-from experiments.work.extracted_collections import Source, read
+from experiments.harness.extracted_collections import Source, read
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.evaluation.documents import decided

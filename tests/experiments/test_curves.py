@@ -10,9 +10,9 @@ import pytest
 from runs import configured
 
 from baselines.imatch import IMatch
+from experiments.harness.curves import Curve, compared, quality_curve
+from experiments.harness.extracted_collections import Source, read
 from experiments.studies.quality import QualityCurves
-from experiments.work.curves import Curve, compared, quality_curve
-from experiments.work.extracted_collections import Source, read
 from spotsigs.contracts import ThresholdMatcher
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError

@@ -10,9 +10,9 @@ import pytest
 from hydra import initialize_config_dir
 from runs import configured
 
+from experiments.harness import study
+from experiments.harness.manifest import age, check, problems, read, record, write_rows
 from experiments.studies.figure4 import Figure4
-from experiments.work import study
-from experiments.work.manifest import age, check, problems, read, record, write_rows
 from spotsigs.errors import InputError
 from spotsigs.runs.provenance import git
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from data.collections.synthetic import BLOCK, Synthetic, write_jsonl
+from experiments.harness.machine_load import TracedMemory
 from experiments.studies.scale import read_trace, stage_rows
-from experiments.work.machine_load import TracedMemory
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.output_files import read_json

@@ -15,10 +15,10 @@ from baselines.shingles import Shingles
 from data.collections.gold import Gold
 from data.collections.newsframes.density import density
 from experiments.config import composed, method_of
+from experiments.harness.cross_validation import Difference
+from experiments.harness.extracted_collections import Source, read, read_together
 from experiments.studies.practice import not_contained
 from experiments.studies.signature_study import CorrectedTest, SignatureStudy
-from experiments.work.cross_validation import Difference
-from experiments.work.extracted_collections import Source, read, read_together
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Vectors

@@ -8,7 +8,7 @@ import numpy as np
 from test_newsframes import collection, documents, tarballs  # noqa: F401
 
 from data.collections.gold import Gold
-from experiments.work.template_free import FINDER, TemplateFree, remaining_text
+from experiments.harness.template_free import FINDER, TemplateFree, remaining_text
 from spotsigs.engines import Serial
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.template_removal import TemplateRemoval

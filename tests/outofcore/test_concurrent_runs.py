@@ -174,7 +174,7 @@ def test_no_worker_outlives_its_parent_by_five_seconds(working, number, whole):
 MEASURING = """
 import sys, time
 from pathlib import Path
-from experiments.work.result_cache import Cells, Task
+from experiments.harness.result_cache import Cells, Task
 
 def measured():
     print("measuring", flush=True)

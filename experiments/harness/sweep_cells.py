@@ -17,8 +17,8 @@ from time import perf_counter
 from typing import Any
 
 from experiments.config import Settings
-from experiments.work.extracted_collections import Source, Stored, read_together
-from experiments.work.result_cache import checksum_of_module, code_checksum
+from experiments.harness.extracted_collections import Source, Stored, read_together
+from experiments.harness.result_cache import checksum_of_module, code_checksum
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.contracts import VectorCollection
 from spotsigs.errors import InputError

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from experiments.work.result_cache import code_checksum
+from experiments.harness.result_cache import code_checksum
 from spotsigs.contracts import Shard, SignatureScheme, VectorCollection
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError

@@ -12,14 +12,14 @@ from typing import Any
 
 from experiments.claims.facts import Fact, write_facts
 from experiments.config import NOT_OF_RESULTS, Settings, overrides
+from experiments.harness.curves import Curve, quality_curve
+from experiments.harness.extracted_collections import Source, Stored, read_together
+from experiments.harness.manifest import problems, record, target_of
+from experiments.harness.result_cache import Cells, Task
+from experiments.harness.timing import time_extraction, time_matcher
 from experiments.run_folders import variant
 from experiments.show.figures import Point
 from experiments.show.tables import Table
-from experiments.work.curves import Curve, quality_curve
-from experiments.work.extracted_collections import Source, Stored, read_together
-from experiments.work.manifest import problems, record, target_of
-from experiments.work.result_cache import Cells, Task
-from experiments.work.timing import time_extraction, time_matcher
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.contracts import Matcher
 from spotsigs.matching.algorithm1 import SpotSigs
@@ -200,7 +200,8 @@ def run(settings: Settings) -> str:
     """Run the experiment of the settings; return its summary.
 
     Committed results, those in the folder ``results``, are replaced by a complete run of the default configuration
-    only, at its end, see `experiments.work.manifest`. Until then, files are in ``results/runs/<experiment>.writing``.
+    only, at its end, see `experiments.harness.manifest`. Until then, files are in
+    ``results/runs/<experiment>.writing``.
     """
     experiment, name = settings.experiment, settings.names["experiment"]
     results = experiment.results

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
-from experiments.work.extracted_collections import Stored
+from experiments.harness.extracted_collections import Stored
 from spotsigs.errors import require
 from spotsigs.evaluation.metrics import (
     MEASURES,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from experiments.claims.facts import Fact
-from experiments.work.extracted_collections import Source, Stored
-from experiments.work.machine_load import QUIET, ForeignLoad
+from experiments.harness.extracted_collections import Source, Stored
+from experiments.harness.machine_load import QUIET, ForeignLoad
 from spotsigs.contracts import Matcher
 from spotsigs.engines import Serial
 from spotsigs.evaluation.metrics import relative_recall

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.config import composed, overrides
-from experiments.work.curves import FloatArray
-from experiments.work.extracted_collections import Stored
+from experiments.harness.curves import FloatArray
+from experiments.harness.extracted_collections import Stored
 from spotsigs.clustering.clusters import cluster
 from spotsigs.contracts import Collection, Shard
 from spotsigs.errors import require
@@ -216,7 +216,7 @@ def over_splits(
     Parameters
     ----------
     stored, method
-        As in `experiments.work.curves.quality_curve`; the matcher must be verified.
+        As in `experiments.harness.curves.quality_curve`; the matcher must be verified.
     taus : sequence of float
         Thresholds, ascending.
     site : str

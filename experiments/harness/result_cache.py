@@ -19,7 +19,7 @@ from spotsigs.output_files import read_json, write_json
 from spotsigs.runs.provenance import provenance
 
 ROOT = Path(__file__).parents[2]
-CODE = ("spotsigs", "baselines", "data", "experiments/work")
+CODE = ("spotsigs", "baselines", "data", "experiments/harness")
 """Folders of the checkout whose source and data files decide results."""
 CODE_SUFFIXES = (".py", ".toml", ".txt", ".csv", ".html")
 SHOWN = 1_000
