@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from typing import Any, TypeVar
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
@@ -169,34 +170,98 @@ def half_of(kind: str, names: Sequence[str], splits: int) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True)
-class HalfOfPairs:
-    """Reported and missed true pairs of documents of one half, and the number of thresholds that each reaches."""
+class PairsOfLevels:
+    """Reported and missed true pairs of a collection, and the number of thresholds that each reaches.
+
+    Attributes
+    ----------
+    i, j, reached : ndarray of int, shape (pairs,)
+        Rows of the documents of each pair, and the number of thresholds of at most its similarity.
+    levels : Levels
+        Stories and sites of the documents.
+    count : int
+        Number of thresholds.
+    """
 
     i: IntArray
     j: IntArray
     reached: IntArray
     levels: Levels
-    taus: Sequence[float]
+    count: int
 
-    def taken(self, rows: NDArray[np.bool_]) -> HalfOfPairs:
-        """Return some of the pairs."""
-        return replace(self, i=self.i[rows], j=self.j[rows], reached=self.reached[rows])
+    @classmethod
+    def of(cls, pairs: Pairs, levels: Levels, taus: Sequence[float]) -> PairsOfLevels:
+        """Add the true pairs that are missed, which reach no threshold, to the reported pairs."""
+        i, j = positive_pairs(levels.stories)
+        missed = ~np.isin(i * pairs.n + j, pairs.i.astype(np.int64) * pairs.n + pairs.j)
+        reached = np.searchsorted(taus, pairs.similarity, side="right")
+        return cls(
+            np.concatenate([pairs.i, i[missed]]).astype(np.int32),
+            np.concatenate([pairs.j, j[missed]]).astype(np.int32),
+            np.concatenate([reached, np.zeros(missed.sum(), np.int64)]).astype(np.int32),
+            levels,
+            len(taus),
+        )
 
-    def tallies(self, of_stories: FloatArray, of_sites: FloatArray) -> FloatArray:
-        """Return true, false and missed pairs at each threshold in a bootstrap sample, shape (3, thresholds).
+    def tallies(self, halves: NDArray[np.bool_], of_stories: FloatArray, of_sites: FloatArray) -> FloatArray:
+        """Return true, false and missed pairs within each half, shape (3, halves, samples, thresholds).
 
         A sample contains copies of stories and of sites, and a page for each copy of its story and of its site. A pair
         counts once for each copy of a story that both pages share, or for each two copies of two stories; sites alike.
+
+        Parameters
+        ----------
+        halves : ndarray of bool, shape (halves, n)
+            Documents of each half, which are disjoint.
+        of_stories, of_sites : ndarray of float64, shape (samples, stories or sites)
+            Copies in each sample.
         """
-        weight = np.ones(len(self.i))
-        for numbers, copies in ((self.levels.stories, of_stories), (self.levels.sites, of_sites)):
-            one, other = numbers[self.i], numbers[self.j]
-            weight *= copies[one] * np.where(one == other, 1, copies[other])
-        same = self.levels.stories[self.i] == self.levels.stories[self.j]
-        n = len(self.taus) + 1
-        both = np.stack([np.bincount(self.reached[k], weight[k], n) for k in (same, ~same)])
-        true, false = np.cumsum(both[:, :0:-1], axis=1)[:, ::-1]
-        return np.stack([true, false, both[0].sum() - true])
+        numbers = np.where(halves.any(0), np.argmax(halves, axis=0), -1).astype(np.int32)
+        stories, sites = self.levels.stories.astype(np.int32), self.levels.sites.astype(np.int32)
+        shape = (len(halves), 2, self.count + 1, len(of_stories))
+        both = np.zeros(shape)
+        copies = np.ascontiguousarray(of_stories.T), np.ascontiguousarray(of_sites.T)
+        _add_weights(self.i, self.j, self.reached, numbers, stories, sites, *copies, both)
+        at_least = np.cumsum(both[:, :, :0:-1], axis=2)[:, :, ::-1]
+        true, false = at_least[:, 0], at_least[:, 1]
+        missed = both[:, 0].sum(1)[:, None] - true
+        return np.stack([true, false, missed]).swapaxes(2, 3)
+
+
+@njit(cache=True, nogil=True)
+def _add_weights(i, j, reached, halves, stories, sites, of_stories, of_sites, both):  # type: ignore[no-untyped-def]
+    """Add the weight of each pair within a half, in each sample, to its half, truth and level.
+
+    The weight is the product of the copies of the pair's distinct stories and sites.
+    """
+    for k in range(len(i)):
+        one, other = i[k], j[k]
+        half = halves[one]
+        if half < 0 or half != halves[other]:
+            continue
+        story, second_story = of_stories[stories[one]], of_stories[stories[other]]
+        site, second_site = of_sites[sites[one]], of_sites[sites[other]]
+        same_story, same_site = stories[one] == stories[other], sites[one] == sites[other]
+        total = both[half, 0 if same_story else 1, reached[k]]
+        for m in range(len(total)):
+            again = (1.0 if same_story else second_story[m]) * (1.0 if same_site else second_site[m])
+            total[m] += story[m] * site[m] * again
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Pairs of a collection by a method, and its truth."""
+
+    pairs: Pairs
+    truth: Truth
+    levels: Levels
+
+    @classmethod
+    def by(cls, stored: Stored, method: Method, taus: Sequence[float], site: str) -> Matched:
+        """Match a collection at the lowest threshold; a matcher without one has a single threshold of 0."""
+        matcher = method.matcher.at(min(taus)) if method.tau is not None else method.matcher
+        truth, matched = stored.truth(), stored.joined(method)(matcher.with_threads(1))
+        return cls(matched.pairs, truth, Levels.of(truth, matched.doc_ids, site))
 
 
 def over_splits(
@@ -218,7 +283,7 @@ def over_splits(
     stored, method
         As in `experiments.harness.curves.quality_curve`; the matcher must be verified.
     taus : sequence of float
-        Thresholds, ascending.
+        Thresholds, ascending; ``[0]`` for a matcher without one.
     site : str
         Pattern of sites, see `HalvedCollection`.
     stories : bool
@@ -233,19 +298,13 @@ def over_splits(
         and ``left`` have an axis of samples between both, whose first entry is the collection itself; ``tau`` and the
         other measures are those of the collection itself. ``stories`` and ``sites``: effective numbers in the half.
     """
-    truth, matched = stored.truth(), stored.joined(method)(method.matcher.at(min(taus)).with_threads(1))
-    pairs = matched.pairs
-    levels = Levels.of(truth, matched.doc_ids, site)
-    every = _with_missed(pairs, levels, taus)
-    drawn = levels.drawn(splits * samples)
+    matched = Matched.by(stored, method, taus, site)
+    every = PairsOfLevels.of(matched.pairs, matched.levels, taus)
     found: dict[str, list[Any]] = {}
-    for split, halves in enumerate(levels.halves(splits, by_story=stories)):
-        own = slice(split * samples, (split + 1) * samples)
-        copies = [np.vstack([np.ones(part.shape[1]), part[own]]) for part in drawn]
-        inside = [halves[half][every.i] & halves[half][every.j] for half in (0, 1)]
-        f1 = np.array([_curves(every.taken(rows), copies) for rows in inside])
+    for halves, copies in _samples_of(matched.levels, splits, samples, stories=stories):
+        f1 = f1_of(every.tallies(halves, *copies))
         best = np.argmax(f1[::-1], axis=2)
-        of_halves = [_decided(pairs, truth, levels, halves[half], taus[best[half, 0]], copies[0]) for half in (0, 1)]
+        of_halves = [_decided(matched, halves[half], taus[best[half, 0]], copies[0]) for half in (0, 1)]
         values = {name: np.transpose([each[name] for each in of_halves]) for name in of_halves[0]}
         values["f1"] = np.take_along_axis(f1, best[..., None], 2)[..., 0].T
         values["development"] = f1[::-1].max(2).T
@@ -254,39 +313,62 @@ def over_splits(
     return found
 
 
-def _with_missed(pairs: Pairs, levels: Levels, taus: Sequence[float]) -> HalfOfPairs:
-    """Return the reported pairs and, reaching no threshold, the true pairs that are missed."""
-    i, j = positive_pairs(levels.stories)
-    missed = ~np.isin(i * pairs.n + j, pairs.i.astype(np.int64) * pairs.n + pairs.j)
-    reached = np.searchsorted(taus, pairs.similarity, side="right")
-    return HalfOfPairs(
-        np.concatenate([pairs.i, i[missed]]),
-        np.concatenate([pairs.j, j[missed]]),
-        np.concatenate([reached, np.zeros(missed.sum(), np.int64)]),
-        levels,
-        taus,
-    )
+def tallies_over_splits(
+    *,
+    stored: Stored,
+    method: Method,
+    taus: Sequence[float],
+    site: str,
+    stories: bool,
+    splits: int,
+    samples: int,
+    below: float = np.inf,
+) -> dict[str, Any]:
+    """Count true, false and missed pairs in each half of random splits, at each threshold.
+
+    Parameters
+    ----------
+    stored, method, taus, site, stories, splits, samples
+        As in `over_splits`.
+    below : float
+        Count the pairs of documents whose stories have fewer documents than this.
+
+    Returns
+    -------
+    dict
+        ``tallies``: lists of shape (splits, 3, halves, 1 + samples, thresholds), see `PairsOfLevels.tallies`.
+    """
+    matched = Matched.by(stored, method, taus, site)
+    levels = matched.levels
+    every = PairsOfLevels.of(matched.pairs, levels, taus)
+    small = np.bincount(levels.stories)[levels.stories] < below
+    drawn = _samples_of(levels, splits, samples, stories=stories)
+    return {"tallies": [every.tallies(halves & small, *copies).tolist() for halves, copies in drawn]}
 
 
-def _curves(half: HalfOfPairs, copies: Sequence[FloatArray]) -> FloatArray:
-    """Return F1 of each sample at each threshold."""
-    tallies = np.stack([half.tallies(*sample) for sample in zip(*copies, strict=True)], axis=1)
+def _samples_of(
+    levels: Levels, splits: int, samples: int, *, stories: bool
+) -> Iterator[tuple[NDArray[np.bool_], tuple[FloatArray, FloatArray]]]:
+    """Yield the halves of each split, and the copies of stories and sites in its samples, of which all are 1 first."""
+    of_stories, of_sites = (part.reshape(splits, samples, -1) for part in levels.drawn(splits * samples))
+    for split, halves in enumerate(levels.halves(splits, by_story=stories)):
+        first, second = (np.vstack([np.ones(part.shape[2]), part[split]]) for part in (of_stories, of_sites))
+        yield halves, (first, second)
+
+
+def f1_of(tallies: FloatArray) -> FloatArray:
+    """Return micro F1 of true, false and missed pairs (first axis), 0 if undefined."""
     f1: FloatArray = np.nan_to_num(micro_averages(*tallies[..., None])[2])
     return f1
 
 
-def _decided(
-    pairs: Pairs, truth: Truth, levels: Levels, half: NDArray[np.bool_], tau: float, copies: FloatArray
-) -> dict[str, Any]:
+def _decided(matched: Matched, half: NDArray[np.bool_], tau: float, copies: FloatArray) -> dict[str, Any]:
     """Return the measures of pairs and leaders of a half at a threshold; lost and left also in each sample."""
-    rows, numbers = np.flatnonzero(half), np.cumsum(half) - 1
-    chosen = half[pairs.i] & half[pairs.j] & (pairs.similarity >= tau)
-    own = Pairs(
-        numbers[pairs.i[chosen]].astype(np.int32),
-        numbers[pairs.j[chosen]].astype(np.int32),
-        pairs.similarity[chosen],
-        len(rows),
-    )
+    pairs, truth, levels = matched.pairs, matched.truth, matched.levels
+    rows, numbers = np.flatnonzero(half), (np.cumsum(half) - 1).astype(np.int32)
+    reach = np.flatnonzero(pairs.similarity >= tau)
+    chosen = reach[half[pairs.i[reach]] & half[pairs.j[reach]]]
+    own = Pairs(numbers[pairs.i[chosen]], numbers[pairs.j[chosen]], pairs.similarity[chosen], len(rows))
     labels, clusters = truth.labels[rows], cluster(own)
     quality = evaluate(own, Truth(labels, truth.names), clusters, resamples=0)
     known, stories = np.unique(levels.stories[rows], return_inverse=True)

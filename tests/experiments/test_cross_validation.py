@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -15,9 +15,9 @@ from data.collections.gold import Gold
 from experiments.harness.cross_validation import (
     Difference,
     Half,
-    HalfOfPairs,
     Levels,
     OverSplits,
+    PairsOfLevels,
     effective_number,
     half_of,
     holm,
@@ -74,26 +74,32 @@ def test_weighted_pairs_are_those_of_the_sample(data):
     numbers = st.lists(st.integers(0, 2), min_size=n, max_size=n)
     stories, sites = data.draw(numbers), data.draw(numbers)
     copies = st.lists(st.integers(0, 3), min_size=3, max_size=3)
-    of_stories, of_sites = data.draw(copies), data.draw(copies)
+    of_stories, of_sites = [data.draw(copies), [1, 1, 1]], [data.draw(copies), [1, 1, 1]]
+    half = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     pairs = data.draw(st.lists(st.sampled_from(list(combinations(range(n), 2))), unique=True))
     reached = data.draw(st.lists(st.integers(0, 2), min_size=len(pairs), max_size=len(pairs)))
     i, j = np.array(pairs, int).reshape(-1, 2).T
     levels = Levels(stories=np.array(stories), sites=np.array(sites), story_names=[], site_names=[])
-    half = HalfOfPairs(i, j, np.array(reached, int), levels, [0.3, 0.6])
-    true, false, missed = half.tallies(np.array(of_stories, float), np.array(of_sites, float))
+    numbers = (np.array(column, np.int32) for column in (i, j, reached))
+    every = PairsOfLevels(*numbers, levels, 2)
+    found = every.tallies(np.stack([half, ~half]), np.array(of_stories, float), np.array(of_sites, float))
+    assert found.shape == (3, 2, 2, 2)
 
-    def counted(same, levels):
+    def counted(same, levels, number, sample):
         chosen = [
             (i, j)
             for (i, j), level in zip(pairs, reached, strict=True)
-            if (stories[i] == stories[j]) == same and level in levels
+            if (stories[i] == stories[j]) == same and level in levels and half[i] == half[j] == (number == 0)
         ]
-        return pairs_of_sample(chosen, stories, sites, of_stories, of_sites)
+        return pairs_of_sample(chosen, stories, sites, of_stories[sample], of_sites[sample])
 
-    for k in (0, 1):
-        assert true[k] == counted(True, range(k + 1, 3))
-        assert false[k] == counted(False, range(k + 1, 3))
-        assert missed[k] == counted(True, range(k + 1))
+    for number, sample, k in product((0, 1), repeat=3):
+        expected = [
+            counted(True, range(k + 1, 3), number, sample),
+            counted(False, range(k + 1, 3), number, sample),
+            counted(True, range(k + 1), number, sample),
+        ]
+        assert found[:, number, sample, k].tolist() == expected
 
 
 @examples(60)
