@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -17,12 +17,11 @@ from spotsigs.evaluation.metrics import (
     MEASURES,
     drawn,
     ends,
-    macro_averages,
-    micro_averages,
     resampled_micro,
     tallies,
 )
 from spotsigs.method import Method
+from spotsigs.runs.result import Result
 
 FloatArray = NDArray[np.float64]
 
@@ -44,8 +43,8 @@ def thresholds(step: float) -> list[float]:
     return [round(number / count, 6) for number in range(1, count + 1)]
 
 
-def quality_curve(*, stored: Stored, method: Method, taus: Sequence[float]) -> dict[str, Any]:
-    """Count true, false and missed pairs at each threshold.
+def quality_curve(*, stored: Stored, method: Method, taus: Sequence[float], data: str) -> dict[str, Any]:
+    """Evaluate a method at each threshold.
 
     One join serves all thresholds of a verified matcher, see `spotsigs.matching.thresholds.JoinedOnce`.
 
@@ -57,73 +56,80 @@ def quality_curve(*, stored: Stored, method: Method, taus: Sequence[float]) -> d
         Method; its threshold is replaced.
     taus : sequence of float
         Thresholds, ascending; empty for a matcher without one.
+    data : str
+        Name of the collection.
 
     Returns
     -------
     dict
-        ``taus``; ``true, false, missed`` by threshold and truth cluster; ``pairs`` by threshold; ``signatures``.
+        ``cells``: the figures at each threshold, see `spotsigs.runs.result.Result.metrics`; ``true, false, missed``:
+        pairs by threshold and truth cluster.
     """
     joined = stored.joined(method)
     truth = stored.truth()
     thresholds: list[float | None] = list(taus) or [None]
     has_curve = method.tau is not None or thresholds == [None]
     require(has_curve, f"{method.matcher.label} has no threshold to draw a curve over")
-    matcher = method.matcher.with_threads(1)
-    counts, pairs = [], []
+    serial = replace(method, matcher=method.matcher.with_threads(1))
+    counts, cells = [], []
     for tau in thresholds:
-        reported = joined(matcher.at(tau)).pairs
-        counts.append(tallies(reported, truth))
-        pairs.append(len(reported))
+        matched = joined(serial.at(tau).matcher)
+        counts.append(tallies(matched.pairs, truth))
+        cells.append(Result.of(serial.at(tau), data, stored.source.collection, matched).metrics)
     return {
-        "taus": thresholds,
-        "pairs": pairs,
+        "cells": cells,
         **{name: [c[m].tolist() for c in counts] for m, name in enumerate(("true", "false", "missed"))},
-        "signatures": joined.corpus.vectors.n_signatures,
     }
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Quality of one method over thresholds, with intervals from resampled truth clusters.
+    """Quality of one method over thresholds.
 
-    All curves over one collection use the same resamples, so differences between them are paired.
+    All curves over one collection use the same resamples of truth clusters, so differences between them are paired.
 
     Attributes
     ----------
-    cell : dict
+    value : dict
         Result of `quality_curve`.
     """
 
-    cell: dict[str, Any]
+    value: dict[str, Any]
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """Figures at each threshold."""
+        found: list[dict[str, Any]] = self.value["cells"]
+        return found
 
     @property
     def taus(self) -> list[float]:
         """Thresholds, ascending."""
-        return [float(tau) for tau in self.cell["taus"] if tau is not None]
+        return [float(cell["tau"]) for cell in self.cells if cell["tau"] is not None]
 
     @cached_property
     def tallies(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """True, false and missed pairs, each of shape (thresholds, clusters)."""
-        return (np.array(self.cell["true"]), np.array(self.cell["false"]), np.array(self.cell["missed"]))
+        return (np.array(self.value["true"]), np.array(self.value["false"]), np.array(self.value["missed"]))
 
-    @cached_property
-    def micro(self) -> FloatArray:
-        """Precision, recall, F1 over pairs, shape (3, thresholds)."""
-        return micro_averages(*self.tallies)
-
-    @cached_property
-    def macro(self) -> FloatArray:
-        """Precision, recall, F1 averaged over clusters, shape (3, thresholds)."""
-        return macro_averages(*self.tallies)
+    def values(self, figure: str) -> FloatArray:
+        """Return a figure of the cells by threshold, NaN where it is undefined."""
+        return np.array([cell[figure] for cell in self.cells], float)
 
     @cached_property
     def resampled(self) -> FloatArray:
         """Micro averages of each resample, shape (3, resamples, thresholds)."""
         return resampled_micro(self.tallies, _paired(self.tallies[0].shape[1]))
 
-    def interval(self, measure: str, level: float = 0.95) -> FloatArray:
-        """Return the lower and upper ends of the measure's interval, shape (2, thresholds)."""
-        return ends(self.resampled[MEASURES.index(measure)], level)
+    def interval(self, figure: str) -> FloatArray:
+        """Return the ends of the 95 % interval of a figure, shape (2, thresholds), NaN where it is undefined."""
+        undefined = (np.nan, np.nan)
+        return np.array([cell["intervals"].get(figure, undefined) for cell in self.cells], float).T
+
+    def fact(self, name: str, figure: str, at: int) -> Fact:
+        """Return a figure at a position as a fact."""
+        low, high = (None if end != end else float(end) for end in self.interval(figure)[:, at])
+        return Fact(name=name, value=float(self.values(figure)[at]), low=low, high=high)
 
     def at(self, tau: float) -> int:
         """Return the position of a threshold."""
@@ -134,7 +140,7 @@ class Curve:
     @cached_property
     def best(self) -> int:
         """Position of the lowest threshold with the highest micro F1."""
-        return int(np.nanargmax(np.nan_to_num(self.micro[2])))
+        return int(np.argmax(np.nan_to_num(self.values("f1"))))
 
 
 @lru_cache(maxsize=8)
@@ -159,7 +165,7 @@ def compared(
             return (x - y) / y if relative else x - y
 
     resampled = gap(a.resampled[m, :, at_a], b.resampled[m, :, at_b])
-    return resampled_fact(name, gap(a.micro[m, at_a], b.micro[m, at_b]), resampled)
+    return resampled_fact(name, gap(a.values(measure)[at_a], b.values(measure)[at_b]), resampled)
 
 
 def resampled_means(values: FloatArray, seed: int = 0) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Cache of the results of an experiment's parts (cells), by content, so that an interrupted run resumes."""
+"""Cache of the results of an experiment's tasks, by content, so that an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -84,19 +84,19 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cells:
+class ResultCache:
     """Folder of cached results.
 
     Attributes
     ----------
     folder : Path
-        Folder with one file for each cell, named by its key.
+        Folder with one file for each result, named by its key.
     workers : int
         Worker processes for tasks that may run concurrently.
     log : list of dict
-        For every requested cell: file name, key, command, commit, and whether it is from a previous run (``kept``).
+        For every requested result: file name, key, command, commit, and whether it is from a previous run (``kept``).
     contended : list of str
-        File names of the requested cells whose times other processes disturbed.
+        File names of the requested results whose times other processes disturbed.
     """
 
     folder: Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -12,10 +12,11 @@ from typing import Any
 
 from experiments.claims.facts import Fact, write_facts
 from experiments.config import NOT_OF_RESULTS, Settings, overrides
+from experiments.harness.cells import Cell, cell_of, write_cells
 from experiments.harness.curves import Curve, quality_curve
 from experiments.harness.extracted_collections import Source, Stored, read_together
 from experiments.harness.manifest import problems, record, target_of
-from experiments.harness.result_cache import Cells, Task
+from experiments.harness.result_cache import ResultCache, Task
 from experiments.harness.timing import time_extraction, time_matcher
 from experiments.run_folders import variant
 from experiments.show.figures import Point
@@ -51,19 +52,22 @@ class Work:
         Settings of the run.
     folder : Path
         Folder of its tables and figures.
-    cells : Cells
+    cache : ResultCache
         Cached results, shared with all other experiments.
     inputs : dict
         Inputs read so far, for the provenance.
     left_out : list of str
         Names of the collections that could not be fetched.
+    cells : list of dict
+        Cells so far, see `experiments.harness.cells`.
     """
 
     settings: Settings
     folder: Path
-    cells: Cells
+    cache: ResultCache
     inputs: dict[str, Stored] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
 
     @classmethod
     def begin(cls, results: Path, settings: Settings, data: str | None = None) -> Work:
@@ -75,8 +79,8 @@ class Work:
         begun: Work | None = settings.work
         if begun is not None:
             return replace(begun, settings=settings)
-        cells = Cells(folder=results / "cells", workers=settings.workers)
-        return cls(settings=settings, folder=results / settings.names["experiment"], cells=cells)
+        cache = ResultCache(folder=results / "cells", workers=settings.workers)
+        return cls(settings=settings, folder=results / settings.names["experiment"], cache=cache)
 
     def leave_out(self, name: str, error: Exception) -> str:
         """Note that a collection could not be fetched; return a sentence for the summary."""
@@ -96,25 +100,43 @@ class Work:
     def _read(self, sources: Sequence[Source]) -> list[Stored]:
         """Read the sources that were not read yet, each text once."""
         missing = {repr(source): source for source in sources if repr(source) not in self.inputs}
-        found = read_together(list(missing.values()), self.cells.folder, self.settings.engine)
+        found = read_together(list(missing.values()), self.cache.folder, self.settings.engine)
         self.inputs.update(zip(missing, found, strict=True))
         return [self.inputs[repr(source)] for source in sources]
 
     def parse_ms(self, method: Method) -> float | None:
         """Return the milliseconds of reading and extracting; None if other processes were active."""
         task = Task(function=time_extraction, arguments={"source": self.read(method).source}, alone=True)
-        [cell] = self.cells.run([task], "time of extraction")
+        [cell] = self.cache.run([task], "time of extraction")
         return None if cell["contended"] else float(cell["parse_ms"])
 
-    def curves(self, methods: Mapping[str, Method], taus: Sequence[float], describe: str) -> dict[str, Curve]:
-        """Return the quality curve of every method by label; that of a matcher without tau has a single point."""
-        stored = self.read_all(methods)
+    def curves(
+        self, methods: Mapping[str, Method], taus: Sequence[float], describe: str, collection: Any = None
+    ) -> dict[str, Curve]:
+        """Return the quality curve of every method by label; that of a matcher without tau has a single point.
+
+        The collection is that of the settings unless another is given by its name and itself.
+        """
+        name, documents = collection or (self.settings.names["data"], None)
+        stored = self.read_all(methods, documents)
         tasks = [
-            task_of(quality_curve, stored[label], method, taus=list(taus) if method.tau is not None else [])
+            task_of(quality_curve, stored[label], method, taus=taus if method.tau is not None else [], data=name)
             for label, method in methods.items()
         ]
-        found = self.cells.run(tasks, describe)
-        return {label: Curve(cell) for label, cell in zip(methods, found, strict=True)}
+        curves = {}
+        for label, (value, commit) in zip(methods, self._run(tasks, describe), strict=True):
+            curves[label] = Curve(value)
+            self.cells.extend(
+                cell_of(cell, label=label, seed=self.settings.seed, commit=commit, contended=True)
+                for cell in value["cells"]
+            )
+        write_cells(self.folder, self.cells)
+        return curves
+
+    def _run(self, tasks: Sequence[Task], describe: str) -> Iterator[tuple[dict[str, Any], str | None]]:
+        """Return the value of each task, and the commit of the code that computed it."""
+        values = self.cache.run(tasks, describe)
+        return zip(values, (entry["commit"] for entry in self.cache.log[-len(tasks) :]), strict=True)
 
     def times(
         self,
@@ -144,7 +166,7 @@ class Work:
             )
             for method in methods
         ]
-        return self.cells.run(tasks, describe)
+        return self.cache.run(tasks, describe)
 
     def of_collection(self, caption: str) -> str:
         """Return the caption with the name of the collection, if one was read and the caption does not name it."""
@@ -190,7 +212,7 @@ class Work:
                 "data": self.settings.names["data"],
                 "seed": self.settings.seed,
                 "inputs": sorted(repr(stored) for stored in self.inputs.values()),
-                "cells": self.cells.log,
+                "cells": self.cache.log,
             }
         )
         write_json(self.folder / f"{name}.json", about)
@@ -215,7 +237,7 @@ def run(settings: Settings) -> str:
         text = str(experiment(replace(settings, work=work)))
         if not written.exists():
             return text
-        reasons = problems(about, work.left_out, work.cells.contended)
+        reasons = problems(about, work.left_out, work.cache.contended)
         reasons += ["the code changed during the run"] if provenance() != about else []
         other = variant(overrides(), (*NOT_OF_RESULTS, "experiment.results"))
         reasons += [f"{other} is not the default configuration"] if other else []

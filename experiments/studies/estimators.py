@@ -50,7 +50,7 @@ class Estimators(Experiment):
         sizes = {"trials": self.trials, "size": self.size, "union": self.union, "seed": settings.seed}
         tasks = [Task(function=estimate, arguments={"kind": kind, **sizes}) for kind in NAMES]
         points, facts = [], []
-        for kind, cell in zip(NAMES, work.cells.run(tasks, "estimators"), strict=True):
+        for kind, cell in zip(NAMES, work.cache.run(tasks, "estimators"), strict=True):
             name, errors = NAMES[kind], []
             for row in cell["rows"]:
                 r, standard_error = row["resemblance"], row["sd"] / row["trials"] ** 0.5

@@ -61,7 +61,7 @@ class Exactness(Experiment):
         work = Work.begin(self.results, settings)
         sizes = {"collections": self.collections, "documents": self.documents, "seed": settings.seed}
         tasks = [Task(function=losses, arguments={"tau": tau, **sizes}) for tau in self.taus]
-        rows = [{"tau": tau} | row for tau, row in zip(self.taus, work.cells.run(tasks, "exactness"), strict=True)]
+        rows = [{"tau": tau} | row for tau, row in zip(self.taus, work.cache.run(tasks, "exactness"), strict=True)]
         total = {name: sum(row[name] for row in rows) for name in rows[0]}
         work.facts(
             [

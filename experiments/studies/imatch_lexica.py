@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, methods_of
-from experiments.harness.curves import MEASURES, Curve, compared, finite
+from experiments.harness.curves import Curve, compared, finite
 from experiments.harness.study import IMATCH_BAND, Work
 from experiments.show.figures import Mark, Panel, Point, draw_lines
 from spotsigs.errors import require
@@ -101,7 +101,7 @@ class IMatchFigures(Experiment):
 def _point(curve: Curve, panel: str, series: str, x: float, measure: str = "f1") -> Point:
     """Return the point of a curve without thresholds, with its interval."""
     low, high = curve.interval(measure)[:, 0]
-    y = finite(curve.micro[MEASURES.index(measure), 0])
+    y = finite(curve.values(measure)[0])
     return Point(panel=panel, series=series, x=x, y=y, low=finite(low), high=finite(high))
 
 
@@ -109,7 +109,7 @@ def _band_facts(curves: Curves, bands: list[tuple[float, float]]) -> list[Fact]:
     facts = []
     for name in (WORDS, SPOTS):
         others = [band for band in bands if band != IMATCH_BAND]
-        best = max(others, key=lambda band: finite(curves[name, band].micro[2, 0]))
+        best = max(others, key=lambda band: finite(curves[name, band].values("f1")[0]))
         title = f"F1 of {name} at [0.4, 0.75] - the best other band"
         fact = compared(title, curves[name, IMATCH_BAND], curves[name, best])
         facts.append(replace(fact, text=f"against [{best[0]:g}, {best[1]:g}]: {fact.value:.3f}"))

@@ -64,7 +64,7 @@ class LcsTables(Experiment):
         sets, times = {}, {}
         for name, method in methods.items():
             arguments = {"stored": stored, "method": method}
-            [found] = work.cells.run([Task(function=similar_sets, arguments=arguments)], f"lcs_tables: {name}")
+            [found] = work.cache.run([Task(function=similar_sets, arguments=arguments)], f"lcs_tables: {name}")
             sets[name] = Sets.of(np.array(found["labels"]), truth, sites)
             [times[name]] = work.times([method], self.repeats, f"lcs_tables: time of {name}")
         first = _first(work, sets, times, {name: method.tau for name, method in methods.items()})
@@ -82,7 +82,7 @@ class LcsTables(Experiment):
         best, best_f1 = simhash, -1.0
         for tau in self.taus:
             method = lcs.at(tau)
-            f1 = finite(work.curves({LCS: method}, [tau], "lcs_tables: LCS")[LCS].micro[2, 0])
+            f1 = finite(work.curves({LCS: method}, [tau], "lcs_tables: LCS")[LCS].values("f1")[0])
             if f1 > best_f1:
                 best, best_f1 = method, f1
         return {SIMHASH: simhash, COSINE: cosine.at(curve.taus[curve.best]), LCS: best}
@@ -118,7 +118,7 @@ def _first(work: Work, sets: dict[str, Sets], times: dict[str, dict[str, Any]], 
 def _second(work: Work, stored: Stored, method: Method) -> tuple[str, list[Fact]]:
     matcher = method.matcher.with_threads(work.settings.threads or all_cores())
     arguments = {"stored": stored, "method": replace(method, matcher=matcher)}
-    (cell,) = work.cells.run([Task(function=stages, arguments=arguments, alone=True)], "lcs_tables: stages")
+    (cell,) = work.cache.run([Task(function=stages, arguments=arguments, alone=True)], "lcs_tables: stages")
     printed = {str(row["stage"]): row for row in published("lcs_table2")}
     rows = [
         stage

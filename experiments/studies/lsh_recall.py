@@ -105,7 +105,7 @@ class LshRecall(Experiment):
                 native = {"matcher": "lsh_native", "matcher.l": tables, "matcher.seed": seed}
                 methods[f"native {tables} {seed}"] = native
         curves = work.curves(methods_of(methods, work.settings, **self.fixed), [self.tau], "lsh_recall")
-        recall = {label: float(curve.micro[1, 0]) for label, curve in curves.items()}
+        recall = {label: float(curve.values("recall")[0]) for label, curve in curves.items()}
         by_tables = {tables: np.array([recall[f"native {tables} {seed}"] for seed in seeds]) for tables in self.tables}
         return recall["exact"], by_tables, {tables: recall[f"datasketch {tables}"] for tables in self.tables}
 
@@ -114,7 +114,7 @@ class LshRecall(Experiment):
         method = method_of({}, work.settings, **self.fixed).at(self.tau)
         arguments = {"stored": work.read(method), "method": method, "k": 6}
         task = Task(function=predicted_recall, arguments=arguments | {"tables": self.tables})
-        (cell,) = work.cells.run([task], "lsh_recall: prediction")
+        (cell,) = work.cache.run([task], "lsh_recall: prediction")
         return dict(zip(self.tables, cell["recall"], strict=True))
 
 

@@ -146,7 +146,7 @@ class Practice(Experiment):
         chosen = {f"{row[1]}, {row[0]}": row for row in self._chosen(work.settings)}
         stored = work.read_all({key: row[3] for key, row in chosen.items()}, collection)
         tasks = [task_of(decisions, stored[key], row[3], contained=row[2].contained) for key, row in chosen.items()]
-        found = work.cells.run(tasks, f"practice: {name}")
+        found = work.cache.run(tasks, f"practice: {name}")
         rows = [
             {"collection": name, "text": text, "method": label} | cell
             for (text, label, *_), cell in zip(chosen.values(), found, strict=True)
@@ -160,7 +160,7 @@ class Practice(Experiment):
         stored = work.read_all(methods, collection)
         taus = thresholds(self.step)
         tasks = [task_of(decisions_over_tau, stored[label], method, taus=taus) for label, method in methods.items()]
-        found = work.cells.run(tasks, f"practice: {name}, thresholds")
+        found = work.cache.run(tasks, f"practice: {name}, thresholds")
         return [
             Point(panel=name, series=f"{label}, {clusters}", x=left, y=lost)
             for label, cell in zip(methods, found, strict=True)

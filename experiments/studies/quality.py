@@ -14,7 +14,6 @@ from experiments.harness.curves import STEP, Curve, compared, ends, finite, thre
 from experiments.harness.study import Work
 from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
 from spotsigs.errors import InputError, require
-from spotsigs.evaluation.metrics import MEASURES
 
 Curves = dict[str, dict[str, Curve]]
 """Curves by collection and label."""
@@ -151,18 +150,15 @@ class QualityCurves(Experiment):
     def _facts(self, collection: str, curves: dict[str, Curve]) -> Iterator[Fact]:
         """Yield the facts of a collection, whose names begin with its own."""
         for label, curve in curves.items():
-            low, high = map(float, curve.interval("f1")[:, curve.best])
-            best_f1 = float(curve.micro[2, curve.best])
-            yield Fact(name=f"{collection}: {label}: best F1", value=best_f1, low=low, high=high)
+            yield curve.fact(f"{collection}: {label}: best F1", "f1", curve.best)
             if curve.taus:
                 yield Fact(name=f"{collection}: {label}: best tau", value=curve.taus[curve.best])
             for measure, name, tau in MEASURED:
                 if not curve.taus or tau in curve.taus:
                     at = curve.at(tau) if curve.taus else 0
-                    low, high = map(float, curve.interval(measure)[:, at])
-                    value = float(curve.micro[MEASURES.index(measure), at])
-                    if value == value:
-                        yield Fact(name=f"{collection}: {label}: {name}, tau {tau:g}", value=value, low=low, high=high)
+                    fact = curve.fact(f"{collection}: {label}: {name}, tau {tau:g}", measure, at)
+                    if fact.value == fact.value:
+                        yield fact
         for name, (label, *others) in self.comparisons.items():
             other = max((curves[other] for other in others), key=_best)
             full = f"{collection}: {name}"
@@ -176,14 +172,14 @@ class QualityCurves(Experiment):
 
 
 def _best(curve: Curve) -> float:
-    return finite(curve.micro[2, curve.best])
+    return finite(curve.values("f1")[curve.best])
 
 
 def _points(curve: Curve, panel: str, series: str) -> list[Point]:
     """Return the F1 of a curve over tau, with intervals."""
     return [
         Point(panel=panel, series=series, x=tau, y=finite(value), low=finite(low), high=finite(high))
-        for tau, value, low, high in zip(curve.taus, curve.micro[2], *curve.interval("f1"), strict=True)
+        for tau, value, low, high in zip(curve.taus, curve.values("f1"), *curve.interval("f1"), strict=True)
     ]
 
 

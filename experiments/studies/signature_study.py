@@ -211,7 +211,7 @@ class SignatureStudy(Experiment):
             for stored in of_seeds
             for label, method in methods.items()
         ]
-        cells = work.cells.run(tasks, describe)
+        cells = work.cache.run(tasks, describe)
         return {label: OverSplits(tuple(cells[k :: len(methods)])) for k, label in enumerate(methods)}
 
     def _mechanism(self, work: Work, chosen: StudiedCollection, settings: Settings) -> dict[str, Difference]:

@@ -110,13 +110,17 @@ def _measured(method: Method, tau: float | None, curve: Curve) -> dict[str, Any]
         "idf": band_text(*method.band),
         "tau": tau,
         **dict(zip("kl", method.matcher.hash_tables, strict=True)),
-        "spots": curve.cell["signatures"],
-        "pairs": curve.cell["pairs"][at],
-        "macro_f1": float(curve.macro[2, at]),
+        "spots": curve.cells[at]["signatures"],
+        "pairs": curve.cells[at]["pairs"],
+        "macro_f1": float(curve.values("macro_f1")[at]),
     }
-    for m, measure in enumerate(MEASURES):
+    for measure in MEASURES:
         low, high = curve.interval(measure)[:, at]
-        values |= {measure: float(curve.micro[m, at]), f"{measure}_low": float(low), f"{measure}_high": float(high)}
+        values |= {
+            measure: float(curve.values(measure)[at]),
+            f"{measure}_low": float(low),
+            f"{measure}_high": float(high),
+        }
     values["f1_interval"] = f"{values['f1_low']:.3f} to {values['f1_high']:.3f}"
     return values
 
@@ -126,9 +130,10 @@ def _quality_facts(rows: Sequence[dict[str, Any]], curves: dict[str, Curve]) -> 
     for row in rows:
         if row["row"] == AT_PAPER:
             for measure, name in (("precision", "precision"), ("recall", "recall"), ("f1", "F1")):
-                low, high = row[f"{measure}_low"], row[f"{measure}_high"]
+                curve = curves[row["method"]]
                 if row[measure] == row[measure]:
-                    yield Fact(name=f"{row['method']}: {name}", value=row[measure], low=low, high=high)
+                    at = curve.at(row["tau"]) if curve.taus else 0
+                    yield curve.fact(f"{row['method']}: {name}", measure, at)
             yield Fact(name=f"{row['method']}: macro F1", value=row["macro_f1"])
     for label, curve in curves.items():
         if curve.taus:

@@ -71,11 +71,42 @@ def b_cubed(clusters: Clusters, truth: Truth) -> tuple[float, float, float]:
     Precision is the mean over documents of the fraction of the document's cluster that belongs to its story; recall is
     the mean of the fraction of its story that is in its cluster. All are NaN without documents.
     """
-    if len(truth.labels) == 0:
-        return (float("nan"),) * 3
+    by_story = of_stories(np.ones(len(clusters), np.bool_), clusters, truth)
+    precision, recall, f1 = resampled_documents(by_story, np.ones((1, by_story.shape[1])))[:3, 0].tolist()
+    return precision, recall, f1
+
+
+def of_stories(kept: NDArray[np.bool_], clusters: Clusters, truth: Truth) -> NDArray[np.float64]:
+    """Return documents, kept ones, and sums of B-cubed precision and recall of each story, shape (4, stories)."""
     wanted = stories(truth)
-    _, cell, sizes = np.unique(clusters.labels * (wanted.max() + 1) + wanted, return_inverse=True, return_counts=True)
-    shared = sizes[cell]
-    precision = float(np.mean(shared / np.bincount(clusters.labels)[clusters.labels]))
-    recall = float(np.mean(shared / np.bincount(wanted)[wanted]))
-    return precision, recall, 2 * precision * recall / (precision + recall)
+    _, cell, sizes = np.unique(
+        clusters.labels * (wanted.max(initial=0) + 1) + wanted, return_inverse=True, return_counts=True
+    )
+    shared, of_story = sizes[cell], np.unique(wanted, return_inverse=True)[1]
+    documents = np.bincount(of_story)
+    precision, recall = shared / np.bincount(clusters.labels)[clusters.labels], shared / documents[of_story]
+    sums = [np.bincount(of_story, weights, len(documents)) for weights in (kept, precision, recall)]
+    return np.stack([documents, *sums])
+
+
+def resampled_documents(of_stories: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return B-cubed precision, recall and F1 and the fractions of stories lost and duplicates left of each sample.
+
+    Parameters
+    ----------
+    of_stories : ndarray of float64, shape (4, kinds)
+        From `of_stories`; equal stories may be one kind.
+    drawn : ndarray of float64, shape (samples, kinds)
+        How often each kind is in each sample.
+
+    Returns
+    -------
+    ndarray of float64, shape (5, samples)
+        NaN where a sample has no documents, or no duplicates.
+    """
+    documents, kept, precision, recall = of_stories
+    with np.errstate(invalid="ignore", divide="ignore"):
+        precision, recall = drawn @ precision / (drawn @ documents), drawn @ recall / (drawn @ documents)
+        lost = drawn @ (kept == 0) / drawn.sum(1)
+        left = drawn @ np.maximum(kept - 1, 0) / (drawn @ (documents - 1))
+        return np.stack([precision, recall, 2 * precision * recall / (precision + recall), lost, left])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spotsigs.errors import InputError, as_count, require, shown
-from spotsigs.evaluation.documents import b_cubed, decided
+from spotsigs.evaluation.documents import decided, of_stories, resampled_documents
 from spotsigs.records import Clusters, IntArray, Pairs, Truth
 
 FloatArray = NDArray[np.float64]
@@ -21,6 +21,7 @@ Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]
 
 MEASURES = ("precision", "recall", "f1")
 MACRO, BCUBED = (tuple(f"{average}_{name}" for name in MEASURES) for average in ("macro", "bcubed"))
+OF_DOCUMENTS = (*BCUBED, "lost", "left")
 RESAMPLES = 1000
 """Bootstrap samples of clusters for an interval."""
 
@@ -40,12 +41,14 @@ class Quality:
         cluster it touches; a cluster without any reported pair has no precision and F1 0.
     bcubed_precision, bcubed_recall, bcubed_f1 : float
         Averages over documents, see `spotsigs.evaluation.documents.b_cubed`.
+    lost, left : float
+        Fractions of the stories that are lost, and of the duplicates that are left.
     stories, stories_lost, duplicates, duplicates_left : int
-        Decisions, see `spotsigs.evaluation.documents.Decided`.
+        Their numbers, see `spotsigs.evaluation.documents.Decided`.
     true_pairs, reported_pairs, positive_pairs : int
         Reported and true; reported; all true ones.
     intervals : dict of str to (float, float)
-        95 % intervals of the micro averages by resampling truth clusters.
+        95 % intervals of the values above by resampling truth clusters; for B-cubed, ``lost`` and ``left``, stories.
     """
 
     precision: float
@@ -57,6 +60,8 @@ class Quality:
     bcubed_precision: float
     bcubed_recall: float
     bcubed_f1: float
+    lost: float
+    left: float
     stories: int
     stories_lost: int
     duplicates: int
@@ -107,21 +112,25 @@ def evaluate(
     counted = tallies(pairs, truth)
     values: dict[str, Any] = dict(zip(MEASURES, map(float, micro_averages(*counted)), strict=True))
     values |= zip(MACRO, map(float, macro_averages(*counted)), strict=True)
-    values |= _of_documents(pairs, truth, clusters, kept)
+    kept, clusters = _documents(pairs, truth, clusters, kept)
+    by_story = of_stories(kept, clusters, truth)
+    whole = resampled_documents(by_story, np.ones((1, by_story.shape[1])))[:, 0]
+    values |= zip(OF_DOCUMENTS, map(float, whole), strict=True)
+    values |= asdict(decided(kept, truth))
     true, false, missed = (float(tally.sum()) for tally in counted)
     return Quality(
         **values,
         true_pairs=round(true),
         reported_pairs=round(true + false),
         positive_pairs=round(true + missed),
-        intervals=_intervals(counted, resamples) if resamples else {},
+        intervals=_intervals(counted, by_story, resamples) if resamples else {},
     )
 
 
-def _of_documents(
+def _documents(
     pairs: Pairs | Chunks, truth: Truth, clusters: Clusters | None, kept: NDArray[np.bool_] | None
-) -> dict[str, Any]:
-    """Return B-cubed of the clusters, and lost stories and left duplicates of the kept documents."""
+) -> tuple[NDArray[np.bool_], Clusters]:
+    """Return the kept documents and the clusters, by default those of leaders."""
     if clusters is None:
         from spotsigs.clustering.clusters import cluster
 
@@ -131,7 +140,7 @@ def _of_documents(
     if kept is None:
         kept = np.zeros(len(truth.labels), np.bool_)
         kept[clusters.representatives] = True
-    return dict(zip(BCUBED, b_cubed(clusters, truth), strict=True)) | asdict(decided(kept, truth))
+    return kept, clusters
 
 
 def _checked(chunks: Any) -> Chunks:
@@ -176,6 +185,15 @@ def macro_averages(true: FloatArray, false: FloatArray, missed: FloatArray) -> F
     return averages
 
 
+def resampled_macro(tallies: Tallies, drawn: FloatArray) -> FloatArray:
+    """Return averages over clusters of each bootstrap sample, as `resampled_micro`; tallies have shape (kinds,)."""
+    true, false, missed = tallies
+    per_cluster = np.where(true + missed == 0, np.nan, _averages(true, 2 * false, missed))
+    with np.errstate(invalid="ignore"):
+        averages: FloatArray = np.nan_to_num(per_cluster) @ drawn.T / (~np.isnan(per_cluster) @ drawn.T)
+    return averages
+
+
 def _averages(true: FloatArray, false: FloatArray, missed: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):
         return np.stack([true / (true + false), true / (true + missed), 2 * true / (2 * true + false + missed)])
@@ -213,18 +231,35 @@ def ends(resampled: FloatArray, level: float = 0.95) -> FloatArray:
     return interval
 
 
-def _intervals(counted: Tallies, resamples: int) -> dict[str, Interval]:
-    """Return the intervals of the micro averages that every resample defines."""
-    table, counts = np.unique(np.stack(counted), axis=1, return_counts=True)
-    rng, batch = np.random.default_rng(0), max(1, _HELD // len(counts))
-    samples = (drawn(counts, min(batch, resamples - first), rng) for first in range(0, resamples, batch))
-    averages = np.concatenate([resampled_micro((table[0], table[1], table[2]), some) for some in samples], axis=1)
+def _intervals(counted: Tallies, by_story: FloatArray, resamples: int) -> dict[str, Interval]:
+    """Return the intervals of the measures that every resample defines."""
+
+    def of_pairs(kinds: FloatArray, drawn: FloatArray) -> FloatArray:
+        tallies = (kinds[0], kinds[1], kinds[2])
+        return np.concatenate([resampled_micro(tallies, drawn), resampled_macro(tallies, drawn)])
+
+    averages = np.concatenate(
+        [
+            _resampled(np.stack(counted), of_pairs, resamples),
+            _resampled(np.round(by_story, 9), resampled_documents, resamples),
+        ]
+    )
     intervals = {}
-    for name, values in zip(MEASURES, averages, strict=True):
+    for name, values in zip((*MEASURES, *MACRO, *OF_DOCUMENTS), averages, strict=True):
         if not np.isnan(values).any():
             low, high = ends(values)
             intervals[name] = (float(low), float(high))
     return intervals
+
+
+def _resampled(
+    table: FloatArray, averages: Callable[[FloatArray, FloatArray], FloatArray], resamples: int
+) -> FloatArray:
+    """Return the averages of each bootstrap sample of the columns of a table; equal columns are one kind."""
+    kinds, counts = np.unique(table, axis=1, return_counts=True)
+    rng, batch = np.random.default_rng(0), max(1, _HELD // len(counts))
+    samples = (drawn(counts, min(batch, resamples - first), rng) for first in range(0, resamples, batch))
+    return np.concatenate([averages(kinds, some) for some in samples], axis=1)
 
 
 def relative_recall(pairs: Pairs, base: Pairs) -> float:

@@ -7,7 +7,12 @@ from sklearn.metrics.cluster import pair_confusion_matrix
 
 from spotsigs import InputError, cluster, evaluate, relative_recall
 from spotsigs.evaluation import metrics
+from spotsigs.evaluation.documents import of_stories, resampled_documents
 from spotsigs.evaluation.metrics import (
+    BCUBED,
+    MACRO,
+    MEASURES,
+    OF_DOCUMENTS,
     drawn,
     ends,
     macro_averages,
@@ -105,17 +110,33 @@ def drawn_truth(documents=60, clusters=12, seed=3):
     return pairs_within(rng.integers(0, clusters, documents).tolist()), truth
 
 
-def test_intervals_are_percentiles_of_a_seeded_bootstrap_over_clusters():
+def test_intervals_are_percentiles_of_a_seeded_bootstrap_over_clusters_and_stories():
     pairs, truth = drawn_truth(400, 80)
     found = evaluate(pairs, truth, resamples=2000).intervals
     assert found == evaluate(pairs, truth, resamples=2000).intervals
-    low, high = bootstrap(
-        tallies(pairs, truth), lambda *samples, axis: micro_averages(*samples), paired=True, vectorized=True,
-        n_resamples=2000, method="percentile", rng=np.random.default_rng(0),
-    ).confidence_interval  # fmt: skip
-    assert list(found) == ["precision", "recall", "f1"]
-    for m, interval in enumerate(found.values()):
-        np.testing.assert_allclose(interval, (low[m], high[m]), atol=(high[m] - low[m]) / 6)
+    assert list(found) == [*MEASURES, *MACRO, *OF_DOCUMENTS]
+    clusters = cluster(pairs)
+    kept = np.zeros(400, bool)
+    kept[clusters.representatives] = True
+
+    def of_documents(*samples, axis):
+        of_samples = np.moveaxis(np.stack(samples), 0, -2)  # (..., 4, stories)
+        flat = of_samples.reshape(-1, *of_samples.shape[-2:])
+        whole = [resampled_documents(table, np.ones((1, table.shape[1])))[:, 0] for table in flat]
+        return np.moveaxis(np.reshape(whole, (*of_samples.shape[:-2], 5)), -1, 0)
+
+    counted, by_story = tallies(pairs, truth), of_stories(kept, clusters, truth)
+    for table, averages, names in (
+        (counted, lambda *samples, axis: micro_averages(*samples), MEASURES),
+        (counted, lambda *samples, axis: macro_averages(*samples), MACRO),
+        (by_story, of_documents, OF_DOCUMENTS),
+    ):
+        low, high = bootstrap(
+            table, averages, paired=True, vectorized=True,
+            n_resamples=2000, method="percentile", rng=np.random.default_rng(0),
+        ).confidence_interval  # fmt: skip
+        for m, name in enumerate(names):
+            np.testing.assert_allclose(found[name], (low[m], high[m]), atol=(high[m] - low[m]) / 6)
 
 
 def test_ends_are_percentiles_over_the_first_axis():
@@ -191,4 +212,6 @@ def test_clusters_without_names_count():
 def test_no_interval_of_what_a_sample_leaves_undefined():
     """Some samples draw no cluster with pairs."""
     pairs, truth = pairs_within([0, 0, 1, 2]), Truth.from_clusters([*"aabb"])
-    assert evaluate(pairs, truth).intervals == evaluate(*drawn_truth(), resamples=0).intervals == {}
+    assert "precision" not in evaluate(pairs, truth).intervals
+    assert evaluate(pairs_within([0, 1]), Truth.from_clusters([*"ab"])).intervals.keys() == {*BCUBED, "lost"}
+    assert evaluate(*drawn_truth(), resamples=0).intervals == {}

@@ -19,7 +19,7 @@ from experiments.harness import machine_load as measure
 from experiments.harness.extracted_collections import Source, read
 from experiments.harness.machine_load import ForeignLoad
 from experiments.harness.printed_algorithm import algorithm1
-from experiments.harness.result_cache import Cells, Task
+from experiments.harness.result_cache import ResultCache, Task
 from experiments.harness.timing import cost, quotient, time_extraction, time_matcher
 from spotsigs.engines import Serial
 from spotsigs.matching.algorithm1 import SpotSigs
@@ -54,7 +54,7 @@ class TestCells:
 
     def test_finished_cells_are_not_computed_again(self, tmp_path):
         trace = tmp_path / "trace"
-        cells = Cells(folder=tmp_path / "cells", workers=1)
+        cells = ResultCache(folder=tmp_path / "cells", workers=1)
         assert [v["square"] for v in cells.run(self.tasks(trace, [3, 4]), "first")] == [9, 16]
         assert [v["square"] for v in cells.run(self.tasks(trace, [4, 5, 3, 5]), "more")] == [16, 25, 9, 25]
         assert Counter(trace.read_text().split()) == {"3": 1, "4": 1, "5": 1}
@@ -66,7 +66,7 @@ class TestCells:
         assert trace.read_text().split().count("3") == 2
 
     def test_workers_give_the_same(self, tmp_path):
-        values = Cells(folder=tmp_path / "cells", workers=2).run(self.tasks(tmp_path / "trace", range(6)), "pool")
+        values = ResultCache(folder=tmp_path / "cells", workers=2).run(self.tasks(tmp_path / "trace", range(6)), "pool")
         assert [v["square"] for v in values] == [0, 1, 4, 9, 16, 25]
 
     def test_the_key_depends_on_arguments_and_code(self, tmp_path):
@@ -76,14 +76,14 @@ class TestCells:
         assert Task(function=algorithm1, arguments={}).key()["code"] != one.key()["code"]
 
     def test_a_disturbed_time_does_not_count_as_finished(self, tmp_path):
-        cells = Cells(folder=tmp_path / "cells", workers=1)
+        cells = ResultCache(folder=tmp_path / "cells", workers=1)
         task = Task(function=disturbed, arguments={"trace": tmp_path / "trace"})
         found = [cells.run([task], "disturbed")[0]["contended"] for _ in range(3)]
         assert found == [True, False, False]
         assert len((tmp_path / "trace").read_text().splitlines()) == 2
 
     def test_a_task_is_stopped_at_its_limit(self, tmp_path):
-        cells = Cells(folder=tmp_path / "cells", workers=1)
+        cells = ResultCache(folder=tmp_path / "cells", workers=1)
 
         def run(limit, seconds):
             return cells.run([Task(function=asleep, arguments={"seconds": seconds}, alone=True, limit=limit)], "alone")
@@ -96,11 +96,11 @@ class TestCells:
     def test_a_killed_run_continues(self, tmp_path):
         program = (
             "import sys; from pathlib import Path; sys.path[:0] = {folders!r}\n"
-            "from experiments.harness.result_cache import Cells, Task\n"
+            "from experiments.harness.result_cache import ResultCache, Task\n"
             "from test_cells import squared\n"
             "given = {{'trace': Path({trace!r}), 'seconds': .15}}\n"
             "tasks = [Task(function=squared, arguments=given | {{'number': n}}) for n in range(8)]\n"
-            "print(sum(v['square'] for v in Cells(folder=Path({cells!r}), workers=1).run(tasks, 'slow')))\n"
+            "print(sum(v['square'] for v in ResultCache(folder=Path({cells!r}), workers=1).run(tasks, 'slow')))\n"
         ).format(folders=[str(ROOT), *FOLDERS], trace=str(tmp_path / "trace"), cells=str(tmp_path / "cells"))
         first = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         while len(list((tmp_path / "cells").glob("squared-*.json"))) < 3 and first.poll() is None:

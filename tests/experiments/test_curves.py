@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from experiments.studies.quality import QualityCurves
 from spotsigs.contracts import ThresholdMatcher
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.evaluation.metrics import evaluate, tallies
+from spotsigs.evaluation.metrics import MEASURES, ends, evaluate, tallies
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
 from spotsigs.method import Method
@@ -33,28 +33,25 @@ def drawn_curve(seed=0, clusters=12, taus=(0.2, 0.4, 0.6)):
     similarity = np.clip(rng.normal(np.where(same, 0.55, 0.15), 0.15), 0.01, 1)
     pairs = Pairs.build(i, j, similarity, n)
     counts = [tallies(pairs.at(tau), truth) for tau in taus]
-    cell = {"taus": list(taus), "pairs": [len(pairs.at(tau)) for tau in taus], "signatures": 1}
-    cell |= {name: [c[m].tolist() for c in counts] for m, name in enumerate(("true", "false", "missed"))}
-    return Curve(json.loads(json.dumps(cell))), pairs, truth
+    value = {"cells": [{"tau": tau} | asdict(evaluate(pairs.at(tau), truth)) for tau in taus]}
+    value |= {name: [c[m].tolist() for c in counts] for m, name in enumerate(("true", "false", "missed"))}
+    return Curve(json.loads(json.dumps(value))), pairs, truth
 
 
-def test_averages_and_intervals_are_those_of_the_metrics():
-    curve, pairs, truth = drawn_curve()
-    for at, tau in enumerate(curve.taus):
-        quality = evaluate(pairs.at(tau), truth)
-        np.testing.assert_allclose(curve.micro[:, at], [quality.precision, quality.recall, quality.f1])
-        np.testing.assert_allclose(
-            curve.macro[:, at], [quality.macro_precision, quality.macro_recall, quality.macro_f1]
-        )
-        np.testing.assert_allclose(curve.interval("f1")[:, at], quality.intervals["f1"], atol=0.02)
+def test_paired_samples_are_of_the_same_measures():
+    """The differences of a study are drawn by other samples than the intervals of its cells."""
+    curve, _, _ = drawn_curve()
+    for m, measure in enumerate(MEASURES):
+        np.testing.assert_allclose(ends(curve.resampled[m]), curve.interval(measure), atol=0.02)
+        np.testing.assert_allclose(curve.resampled[m].mean(0), curve.values(measure), atol=0.02)
 
 
 def test_best_and_difference():
     curve, _, _ = drawn_curve()
-    assert curve.micro[2, curve.best] == max(curve.micro[2])
+    assert curve.values("f1")[curve.best] == max(curve.values("f1"))
     same = compared("x", curve, curve)
     assert (same.value, same.low, same.high) == (0, 0, 0)
-    worse = Curve(curve.cell | {name: [curve.cell[name][0]] for name in ("taus", "true", "false", "missed")})
+    worse = Curve({name: values[:1] for name, values in curve.value.items()})
     found = compared("x", curve, worse)
     assert found.low <= found.value <= found.high
     assert found.value > 0
@@ -74,15 +71,15 @@ def test_a_curve_needs_truth(tmp_path):
         Source(collection=configured("data=wt10g_like", "data.documents=100").collection), tmp_path, Serial()
     )
     with pytest.raises(ValueError, match="has no truth"):
-        quality_curve(stored=vectors, method=Method(matcher=SpotSigs()), taus=[0.5])
+        quality_curve(stored=vectors, method=Method(matcher=SpotSigs()), taus=[0.5], data="tiny")
 
 
 def test_curve_of_a_matcher_without_threshold(stored):
-    curve = Curve(quality_curve(stored=stored, method=Method(matcher=IMatch()), taus=[]))
+    curve = Curve(quality_curve(stored=stored, method=Method(matcher=IMatch()), taus=[], data="tiny"))
     assert curve.taus == []
-    assert curve.micro.shape == (3, 1)
+    assert curve.values("f1").shape == (1,)
     with pytest.raises(ValueError, match="no threshold to draw a curve over"):
-        quality_curve(stored=stored, method=Method(matcher=IMatch()), taus=[0.5])
+        quality_curve(stored=stored, method=Method(matcher=IMatch()), taus=[0.5], data="tiny")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,18 +94,19 @@ class Unverified(ThresholdMatcher):
 
 
 def test_an_unverified_matcher_runs_at_each_threshold_of_its_curve(stored):
-    cells = [
-        quality_curve(stored=stored, method=Method(matcher=matcher), taus=[0.2, 0.5, 0.8])
+    exact, unverified = [
+        quality_curve(stored=stored, method=Method(matcher=matcher), taus=[0.2, 0.5, 0.8], data="tiny")
         for matcher in (Unverified(), SpotSigsTight())
     ]
-    assert cells[0]["pairs"] == cells[1]["pairs"]
-    assert cells[0]["true"] == cells[1]["true"]
-    assert len(set(cells[0]["pairs"])) == 3
+    assert [cell["pairs"] for cell in exact["cells"]] == [cell["pairs"] for cell in unverified["cells"]]
+    assert exact["true"] == unverified["true"]
+    assert len({cell["pairs"] for cell in exact["cells"]}) == 3
+    assert [cell["joined_at"] for cell in unverified["cells"]] == [None, 0.2, 0.2]
 
 
 def test_a_curve_study_compares_with_the_best_of_the_others():
     curves = {name: drawn_curve(seed)[0] for seed, name in enumerate("abc")}
-    best = {name: float(np.nanmax(np.nan_to_num(curve.micro[2]))) for name, curve in curves.items()}
+    best = {name: max(curve.values("f1")) for name, curve in curves.items()}
     study = QualityCurves(
         methods={key: {} for key in "abc"},
         baselines=["c"],

@@ -140,7 +140,7 @@ class TestRunsOfAnExperiment:
         ("then", "reason"),
         [
             (lambda work: work.leave_out("newsframes", InputError("not fetched")), "newsframes is left out"),
-            (lambda work: work.cells.contended.append("time_matcher-1.json"), "the times of time_matcher-1.json"),
+            (lambda work: work.cache.contended.append("time_matcher-1.json"), "the times of time_matcher-1.json"),
         ],
     )
     def test_a_partial_or_disturbed_one_is_a_variant(self, results, then, reason):

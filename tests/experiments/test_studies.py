@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from hydra import initialize_config_dir
@@ -23,6 +24,7 @@ from experiments.claims.facts import read_facts
 from experiments.claims.judged_claims import judge_all
 from experiments.claims.verdicts import Verdict
 from experiments.config import Experiment, _require_read, composed, method_of, methods_of, quoted
+from experiments.harness.cells import cell_of
 from experiments.studies.arithmetic import _examples, _violations, narrow_boundaries
 from experiments.studies.figure4 import cosine_within
 from experiments.studies.lcs_tables import Sets, site_of
@@ -30,10 +32,9 @@ from experiments.studies.partition_sizes import pairs_to_compare, partition_size
 from experiments.studies.quality import QualityCurves
 from experiments.studies.threads import thread_counts
 from spotsigs.errors import InputError
-from spotsigs.evaluation.metrics import evaluate
-from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.partitions import partition_boundaries
 from spotsigs.records import Truth, Vectors
+from spotsigs.runs.stages import Run, compute
 
 ROOT = Path(__file__).parents[2]
 CONF = ROOT / "conf"
@@ -147,16 +148,22 @@ class TestResults:
             for suffix in suffixes.split():
                 assert (results / name / f"{name}.{suffix}").stat().st_size > 0
 
-    def test_figure5_shows_what_a_run_measures(self, results):
-        chosen = configured("data=tiny", "idf_min=0.2", "idf_max=0.85", "duplicates=off")
-        extracted = chosen.method.extract(chosen.collection, chosen.engine)
-        corpus = chosen.method.joined(chosen.collection, extracted).corpus
-        truth = Truth.from_clusters(extracted.signatures.clusters)
-        for point in rows(results / "figure5" / "figure5.csv"):
-            if (point["panel"], point["series"]) == ("Jaccard", "SpotSigs"):
-                quality = evaluate(SpotSigs(tau=float(point["x"]))(corpus), truth, resamples=0)
-                assert float(point["y"]) == pytest.approx(quality.f1)
-                assert float(point["low"]) <= float(point["y"]) <= float(point["high"])
+    def test_cells_have_every_figure_of_a_run_and_figure5_is_a_view_of_them(self, results):
+        cells = pd.read_parquet(results / "figure5" / "cells.parquet")
+        assert len(cells) == len(rows(results / "figure5" / "cells.csv")) == 6 * 25
+        assert cells.groupby(["collection", "method", "tau"]).size().max() == 1
+        drawn = {(p["panel"], p["series"], float(p["x"])): float(p["y"]) for p in rows(results / "figure5/figure5.csv")}
+        chosen = configured("data=tiny", "idf_min=0.2", "idf_max=0.85", "duplicates=off", "tau=0.44")
+        run = Run(collection=chosen.collection, data="tiny", folder=Path())
+        wanted = cell_of(compute(chosen.method, run, print).metrics, seed=2008, commit=None)
+        assert cells.columns.tolist() == list(wanted)
+        for cell in cells.to_dict("records"):
+            name, _, panel = cell["method"].partition(", ")
+            assert drawn[f"{panel}, tiny", name, cell["tau"]] == pytest.approx(np.nan_to_num(cell["f1"]))
+            if (cell["method"], cell["tau"]) == ("SpotSigs, Jaccard", 0.44):
+                for name in ("f1", "f1_low", "lost_high", "macro_f1_low", "bcubed_recall", "idf_max", "collection"):
+                    assert cell[name] == wanted[name]
+        assert set(cells["program"]) == {"SpotSigs (tight bounds)", "Cosine"}
 
     def test_provenance_names_command_commit_machine_seed_and_cells(self, results):
         about = json.loads((results / "figure5" / "figure5.json").read_text())

@@ -174,14 +174,14 @@ def test_no_worker_outlives_its_parent_by_five_seconds(working, number, whole):
 MEASURING = """
 import sys, time
 from pathlib import Path
-from experiments.harness.result_cache import Cells, Task
+from experiments.harness.result_cache import ResultCache, Task
 
 def measured():
     print("measuring", flush=True)
     time.sleep(600)
 
 if __name__ == "__main__":
-    Cells(folder=Path(sys.argv[1])).run([Task(function=measured, arguments={}, alone=True)], "alone")
+    ResultCache(folder=Path(sys.argv[1])).run([Task(function=measured, arguments={}, alone=True)], "alone")
 """
 
 
