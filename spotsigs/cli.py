@@ -23,6 +23,7 @@ from spotsigs import __version__, defaults, terminal
 from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean, printable, reason, require, shown
 from spotsigs.spelling import command_spelling
 from spotsigs.terminal import expand_home, open_streams, say_when_compiling
+from spotsigs.text.size_limits import BUDGET_PAGE, in_words, pages_up_to
 
 if TYPE_CHECKING:
     from spotsigs.method import Method
@@ -204,9 +205,12 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
 
 def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
     """Return the method of a verb's arguments, and the run whose tables are written to a folder."""
-    from spotsigs.outofcore.pipeline import Store
+    from spotsigs.outofcore.pipeline import Store, data_budget
     from spotsigs.runs.stages import Run
 
+    memory = _memory(args)
+    if memory is not None:
+        data_budget(memory)  # an error if it is too little, before anything is read
     name, collection = _collection(args)
     store = None if args.store is None else Store.open(args.store)
     run = Run(
@@ -217,13 +221,14 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
         copy=args.out if args.verb == "dedup" else None,
         overwrite=args.overwrite,
         page=args.verb == "inspect",
-        memory=_memory(args),
+        memory=memory,
         store=args.store,
         add=args.add,
         strict=args.strict,
         pairs=args.verb != "dedup",
     )
-    return method_of(args, collection, store), run
+    with nullcontext() if memory is None else pages_up_to(BUDGET_PAGE):
+        return method_of(args, collection, store), run
 
 
 def _collection(args: argparse.Namespace) -> tuple[str, Any]:
@@ -384,7 +389,6 @@ def _query(args: argparse.Namespace) -> None:
 def _page(path: str) -> Any:
     from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG
     from spotsigs.records import Document
-    from spotsigs.text.size_limits import BUDGET_PAGE, in_words
 
     try:
         with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:

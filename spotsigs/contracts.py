@@ -53,6 +53,13 @@ class Collection(ABC):
         """Return the files that identify the collection; none if it is generated."""
         return ()
 
+    def unit(self, copied: bool, most: int) -> tuple[int, str]:
+        """Return the bytes that its format requires to unpack at once, if more than a page, to be read or `copied`.
+
+        The second value is a sentence on how to write it with units of at most `most` bytes.
+        """
+        return 0, ""
+
 
 class CopyableCollection(Collection):
     """A collection that can be written again in its own format."""

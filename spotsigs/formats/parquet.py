@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 from spotsigs.errors import InputError
 from spotsigs.formats.compression import raw
 from spotsigs.formats.input_files import STREAM_SHARDS, InputFile
-from spotsigs.formats.parquet_limits import CODECS, Chunk, column_chunks, largest_pages
+from spotsigs.formats.parquet_limits import CODECS, Chunk, Sizes, column_chunks, page_sizes
 from spotsigs.formats.row_documents import RowCollection
 from spotsigs.formats.writers import Keep
 from spotsigs.records import Document, Skipped
 from spotsigs.storage.locations import is_remote
-from spotsigs.text.size_limits import in_words, largest_page
+from spotsigs.text.size_limits import MAX_UNIT, in_words, largest_page, largest_unit
 
 T = TypeVar("T")
 
@@ -71,6 +71,30 @@ class Parquet(RowCollection):
         except (pa.ArrowException, OSError, ValueError) as error:
             yield Skipped(source.name, f"rows {start} to {stop - 1} cannot all be read: {str(error).splitlines()[0]}")
 
+    def unit(self, copied: bool, most: int) -> tuple[int, str]:
+        """Return the size of the largest pages that are unpacked together, see `spotsigs.contracts.Collection.unit`.
+
+        Of remote files, whose pages take a request each, the first is inspected. Pages of rows that are too large in
+        any case do not count.
+        """
+        largest, sentence = 0, ""
+        for source in self.sources():
+            if self.unreadable(source):
+                continue
+            try:
+                file = _opened(source.path)
+                columns = None if copied else self.check_columns(source.path, _column_names(file.schema_arrow))
+                with raw(source.path) as content:
+                    for chunks in column_chunks(content):
+                        sizes = page_sizes(content, _read(chunks, columns))
+                        if largest < sizes.pages <= MAX_UNIT and sizes.value <= largest_page():
+                            largest, sentence = sizes.pages, f"{source.path}: {_too_large(sizes, most)}"
+            except (pa.ArrowException, OSError, ValueError):  # listed when it is read
+                continue
+            if is_remote(source.path):
+                break
+        return largest, sentence
+
     def copy_file(self, source: InputFile, target: Path, keep: Keep) -> None:
         """Copy every row with all its columns but the removed ones."""
         file = _opened(source.path)
@@ -100,8 +124,8 @@ class Parquet(RowCollection):
         """Iterate over the records of a batch; text need not be UTF-8."""
         for k in range(len(batch)):
             row, position = batch.slice(k, 1), f"{source.name}#{first + k}"
-            if row.nbytes > largest_page():
-                yield Skipped(position, f"the row has {in_words(row.nbytes)}, more than {in_words(largest_page())}")
+            if (size := _row_bytes(row)) > largest_page():
+                yield Skipped(position, f"the row has {in_words(size)}, more than {in_words(largest_page())}")
                 continue
             try:
                 [values] = row.to_pylist()
@@ -129,19 +153,44 @@ def _batches(
     source: InputFile, file: pq.ParquetFile, group: int, columns: list[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Read a row group, few rows at a time: a value is never larger than its page of the file."""
-
-    def is_read(chunk: Chunk) -> bool:
-        return columns is None or any(f"{name}.".startswith(f"{chunk.column}.") for name in columns)
-
-    most = 2 * largest_page()
+    encoded = {field.name for field in file.schema_arrow if pa.types.is_dictionary(field.type)}
     with raw(source.path) as content:
-        chunks = column_chunks(content)[group]
-        size = largest_pages(content, filter(is_read, chunks))
-    if size > most:
-        raise ValueError(
-            f"pages of a row group unpack to {in_words(size)}, more than {in_words(most)}; write it with smaller ones"
-        )
-    yield from file.iter_batches(min(max(most // max(size, 1), 1), _BATCH_ROWS), row_groups=[group], columns=columns)
+        chunks = _read(column_chunks(content)[group], columns)
+        sizes = page_sizes(content, chunks)
+        repeated = page_sizes(content, [c for c in chunks if c.column not in encoded]) if encoded else sizes
+    if sizes.pages > largest_unit():
+        raise ValueError(_too_large(sizes, largest_unit()))
+    rows = 2 * largest_page() // max(repeated.dictionaries, repeated.value, 1)
+    yield from file.iter_batches(min(max(rows, 1), _BATCH_ROWS), row_groups=[group], columns=columns)
+
+
+def _too_large(sizes: Sizes, most: int) -> str:
+    """Return that pages are larger than a limit, and the rows of a row group of pages that are not.
+
+    Other rows of the file may have eight times the mean size of these.
+    """
+    rows = max(most // max(8 * sizes.value, 1), 1)
+    return (
+        f"pages of a row group unpack to {in_words(sizes.pages)}, more than {in_words(most)}; "
+        f"write it with row_group_size={rows}"
+    )
+
+
+def _read(chunks: Iterable[Chunk], columns: list[str] | None) -> list[Chunk]:
+    """Return the chunks of some columns, which may be nested in them; all without columns."""
+    return [
+        chunk
+        for chunk in chunks
+        if columns is None or any(f"{name}.".startswith(f"{chunk.column}.") for name in columns)
+    ]
+
+
+def _row_bytes(row: pa.RecordBatch) -> int:
+    """Return the bytes of a row, of a dictionary those of the row's value alone."""
+    return sum(
+        (column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column).nbytes
+        for column in row.columns
+    )
 
 
 def _codecs(source: InputFile) -> Iterator[str]:

@@ -18,10 +18,11 @@ from typing import IO, Any, NamedTuple
 _GROUPS, _COLUMNS, _FACTS = 4, 1, 3  # fields of the footer, of a row group, of a column of it
 _PATH, _CODEC, _STORED_BYTES, _DATA, _DICTIONARY = 3, 4, 7, 9, 11  # fields of the facts about a column
 _UNPACKED, _STORED = 2, 3  # fields of a page's header
+_KINDS, _VALUES = (5, 7, 8), 1  # headers of a page of data, of a dictionary and of data of version 2; a field of each
 _FOOTER: Mapping[int, Any] = {
     _GROUPS: {_COLUMNS: {_FACTS: {key: {} for key in (_PATH, _CODEC, _STORED_BYTES, _DATA, _DICTIONARY)}}}
 }
-_PAGE: Mapping[int, Any] = {_UNPACKED: {}, _STORED: {}}
+_PAGE: Mapping[int, Any] = {_UNPACKED: {}, _STORED: {}} | {kind: {_VALUES: {}} for kind in _KINDS}
 _MOST_HEADER = 1 << 20
 _DEEPEST = 16
 
@@ -62,12 +63,27 @@ def _chunk(facts: Mapping[int, Any]) -> Chunk:
     return Chunk(name, int(facts.get(_CODEC, -1)), int(start), int(start + facts[_STORED_BYTES]))
 
 
-def largest_pages(file: IO[bytes], chunks: Iterable[Chunk]) -> int:
-    """Return the bytes of the largest unpacked page of each chunk, added up; raise ValueError for a damaged header."""
-    return sum(max(_page_sizes(file, chunk), default=0) for chunk in chunks)
+class Sizes(NamedTuple):
+    """Bytes of unpacked pages, added up over the columns of a row group."""
+
+    pages: int  # the largest page of each column
+    dictionaries: int  # the dictionary of each column that has one
+    value: int  # the largest mean of a page's values
 
 
-def _page_sizes(file: IO[bytes], chunk: Chunk) -> Iterator[int]:
+def page_sizes(file: IO[bytes], chunks: Iterable[Chunk]) -> Sizes:
+    """Return the sizes of the pages of columns; raise ValueError for a damaged header."""
+    pages = dictionaries = value = 0
+    for chunk in chunks:
+        found = list(_pages(file, chunk))
+        pages += max((size for size, _, _ in found), default=0)
+        dictionaries += max((size for size, _, is_dictionary in found if is_dictionary), default=0)
+        value += max((size // max(values, 1) for size, values, _ in found), default=0)
+    return Sizes(pages, dictionaries, value)
+
+
+def _pages(file: IO[bytes], chunk: Chunk) -> Iterator[tuple[int, int, bool]]:
+    """Iterate over the unpacked bytes and the number of values of each page, and whether it is a dictionary."""
     at = chunk.start
     while at < chunk.stop:
         file.seek(at)
@@ -75,7 +91,9 @@ def _page_sizes(file: IO[bytes], chunk: Chunk) -> Iterator[int]:
         stored, unpacked = header.get(_STORED), header.get(_UNPACKED)
         if not (isinstance(stored, int) and isinstance(unpacked, int) and min(stored, unpacked) >= 0):
             raise ValueError(f"there is no page at byte {at}")
-        yield unpacked
+        kind = next((kind for kind in _KINDS if kind in header), None)
+        values = header[kind].get(_VALUES, 0) if kind and isinstance(header[kind], dict) else 0
+        yield unpacked, values if isinstance(values, int) else 0, kind == _KINDS[1]
         at = file.tell() + stored
 
 

@@ -59,6 +59,9 @@ PROGRAM = 375 * 10**6
 LEAST = BYTES_A_BYTE * BUDGET_PAGE
 """Least number of bytes for the data of a process: the largest page may use as much."""
 
+BYTES_A_UNIT_BYTE = 3
+"""Memory that a byte of a unit takes: stored, unpacked, and as values. Measured for pages of Parquet: 2.3 to 3."""
+
 PASSING = 16
 """The pairs in memory at a time use one part in so many of the budget; names and tables use the rest."""
 
@@ -84,21 +87,45 @@ def data_budget(memory: int, workers: int = 0) -> int:
     budget = (memory - (workers + 1) * PROGRAM) // max(workers, 1)
     if budget < LEAST:
         least = (workers + 1) * PROGRAM + max(workers, 1) * LEAST
+        given = f"{memory / 1e6:,.0f}MB" if memory >= 10**6 else memory
         processes = counted(workers + 1, "process", "processes")
         raise InputError(
-            f"{option('memory', f'{memory / 1e6:,.0f}MB')} is too little for {processes}, whose code alone takes "
+            f"{option('memory', given)} is too little for {processes}, whose code alone takes "
             f"{PROGRAM / 1e6:,.0f} MB{' each' if workers else ''}; give at least {least / 1e6:,.0f}MB"
             + (", or fewer workers" if workers else "")
         )
     return budget
 
 
-def fitting(engine: Engine, memory: int) -> Engine:
+def largest_unit_within(memory: int, workers: int = 0) -> int:
+    """Return the bytes that a process may unpack at once in addition to a page, where a format requires it."""
+    return max((data_budget(memory, workers) - LEAST) // BYTES_A_UNIT_BYTE, 2 * BUDGET_PAGE)
+
+
+def require_units(collection: Collection, engine: Engine, memory: int, *, copied: bool) -> Engine:
+    """Return an engine of no more workers than can unpack the units of a collection at the same time.
+
+    Raises
+    ------
+    InputError
+        If the budget is too small for one.
+    """
+    alone = fitting(engine, PROGRAM)
+    most = largest_unit_within(memory, alone.processes)
+    unit, sentence = collection.unit(copied, most)
+    if unit > most:
+        least = (alone.processes + 1) * PROGRAM + max(alone.processes, 1) * (LEAST + BYTES_A_UNIT_BYTE * unit)
+        raise InputError(f"{sentence}, or give at least {option('memory', f'{-(-least // 10**6)}MB')}")
+    return fitting(engine, memory, unit)
+
+
+def fitting(engine: Engine, memory: int, unit: int = 0) -> Engine:
     """Return an engine with no more worker processes on this machine than fit into a budget of bytes.
 
-    An engine whose workers run on other machines is returned unchanged.
+    An engine whose workers run on other machines is returned unchanged. Each process unpacks `unit` bytes at once.
     """
-    most = max((memory - PROGRAM) // (PROGRAM + LEAST), 1)
+    further = BYTES_A_UNIT_BYTE * unit if unit > 2 * BUDGET_PAGE else 0
+    most = max((memory - PROGRAM) // (PROGRAM + LEAST + further), 1)
     elsewhere = isinstance(engine, ClusterEngine) and engine.address is not None
     if not isinstance(engine, WorkerEngine) or elsewhere or most >= engine.processes:
         return engine
@@ -217,7 +244,8 @@ class Store:
             f"memory: {self.memory / 1e6:,.0f} MB, of which {PROGRAM / 1e6:,.0f} MB for the code of {processes} and "
             f"{self.budget / 1e6:,.0f} MB for the data of {whose}"
         )
-        with self.locked(), pages_up_to(BUDGET_PAGE):
+        unit = largest_unit_within(self.memory, workers)
+        with self.locked(), pages_up_to(BUDGET_PAGE, unit):
             began = perf_counter()
             earlier, added = self._extract(collection, add, strict)
             listed = listed or any(bool(store.array("has_cluster", bool).any()) for store in added.stores())

@@ -28,7 +28,7 @@ from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
 from spotsigs.storage.store import Reader, claim, opened, save_signatures, unsealed
-from spotsigs.text.size_limits import largest_page, pages_up_to
+from spotsigs.text.size_limits import largest_page, largest_unit, pages_up_to
 from spotsigs.text.tokens import tokenize
 
 _SOURCE = "source.json"
@@ -78,7 +78,12 @@ def extract_segments(
         "give another path or delete it",
     )
     task = partial(
-        _extract_segment, folder=absolute(folder), text=text, scheme=scheme, strict=strict, largest=largest_page()
+        _extract_segment,
+        folder=absolute(folder),
+        text=text,
+        scheme=scheme,
+        strict=strict,
+        limits=(largest_page(), largest_unit()),
     )
     done = engine.map(task, enumerate(shards))
     with closing(done):
@@ -139,7 +144,12 @@ def _name(k: int) -> str:
 
 
 def _extract_segment(
-    task: tuple[int, Shard], folder: str, text: Callable[[Document], str], scheme: Any, strict: bool, largest: int
+    task: tuple[int, Shard],
+    folder: str,
+    text: Callable[[Document], str],
+    scheme: Any,
+    strict: bool,
+    limits: tuple[int, int],
 ) -> Skipped | None:
     """Write a segment; if `strict`, return the first record that cannot be read."""
     k, shard = task
@@ -148,7 +158,7 @@ def _extract_segment(
         opened(target, "signatures")
     except InputError:
         further, last = 0, None
-        with pages_up_to(largest):
+        with pages_up_to(*limits):
             for part in extract_parts(shard, text, scheme, strict=strict, most=_MOST):
                 if strict and part.skipped:
                     return part.skipped[0]

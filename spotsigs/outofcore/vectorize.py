@@ -91,14 +91,12 @@ def parse_memory(text: str | int) -> int:
     Raises
     ------
     InputError
-        If the text is no size of at least 64 MB.
+        If the text is no size.
     """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", str(text).lower())
     if found is None or found[2] not in _UNITS:
         raise InputError(f"memory must be a size such as 2GB or 512MiB, got {text!r}")
-    size = int(float(found[1]) * _UNITS[found[2]])
-    require(size >= 64 * 10**6, f"memory must be at least 64MB, got {text!r}")
-    return size
+    return int(float(found[1]) * _UNITS[found[2]])
 
 
 def build_vectors(

@@ -19,6 +19,7 @@ from spotsigs.errors import require
 from spotsigs.evaluation.text_lost import MOST_BYTES, TextLost, text_lost
 from spotsigs.formats.writers import copy_errors, prepare_copy, publish_copy, require_free, withdraw_copy
 from spotsigs.method import Method
+from spotsigs.outofcore.pipeline import largest_unit_within
 from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
 from spotsigs.records import Document
 from spotsigs.runs.provenance import TreeMemory, provenance
@@ -100,7 +101,7 @@ def _within_budget(run: Run) -> Iterator[TreeMemory | None]:
     if run.memory is None:
         yield None
         return
-    with TreeMemory() as memory, pages_up_to(BUDGET_PAGE):
+    with TreeMemory() as memory, pages_up_to(BUDGET_PAGE, largest_unit_within(run.memory)):
         yield memory
 
 

@@ -160,15 +160,16 @@ def _in_memory(method: Method, run: Run, known: Known) -> Result:
 
 
 def _on_disk(method: Method, run: Run, memory: int, say: Callable[[str], object]) -> Result:
-    from spotsigs.outofcore.pipeline import Store, decided, fitting, put_decided
+    from spotsigs.outofcore.pipeline import Store, decided, put_decided, require_units
 
     if not isinstance(method.matcher, SpotSigsTight):
         raise InputError(
             f"{method.matcher.label} has no form for vectors on disk, which {option('memory')} and {option('store')} "
             "need; leave them out"
         )
+    engine = require_units(run.collection, run.engine, memory, copied=run.copy is not None)
     folder = own_store(method, run.collection, run.folder) if run.store is None else kept_store(run.store)
-    store = Store(folder=folder, method=method, engine=fitting(run.engine, memory), memory=memory, say=say)
+    store = Store(folder=folder, method=method, engine=engine, memory=memory, say=say)
     listed = run.pairs or run.page or method.clusters is not ClusterMethod.leaders
     matched = store.match(run.collection, add=run.add, strict=run.strict, listed=listed)
     added_from = matched.new_from

@@ -1,4 +1,4 @@
-"""Limits of the size of a page: of its stored body, its unpacked body, and its text."""
+"""Limits of the size of a page (stored, unpacked, and as text), and of what a format requires to unpack at once."""
 
 from __future__ import annotations
 
@@ -24,22 +24,30 @@ MARK = 8
 """Bytes added for an element of a page, a value of JSON or a field of CSV: the memory that one uses in addition to its
 text, up to 250 bytes, divided by `BYTES_A_BYTE`."""
 
-_largest = ContextVar("largest page", default=MAX_PAGE)
+MAX_UNIT = 2 * MAX_PAGE
+"""Bytes of the largest unit that is unpacked at once, whatever the budget."""
+
+_limits = ContextVar("limits", default=(MAX_PAGE, MAX_UNIT))
 
 
 def largest_page() -> int:
     """Return the largest number of bytes of a page: stored, unpacked, and as text."""
-    return _largest.get()
+    return _limits.get()[0]
+
+
+def largest_unit() -> int:
+    """Return the largest number of bytes that are unpacked at once where a format requires it."""
+    return _limits.get()[1]
 
 
 @contextmanager
-def pages_up_to(size: int) -> Iterator[None]:
-    """Limit pages to `size` bytes in this thread, and never more than `MAX_PAGE`."""
-    token = _largest.set(min(size, MAX_PAGE))
+def pages_up_to(size: int, unit: int = 0) -> Iterator[None]:
+    """Limit pages to `size` bytes in this thread, and units to `unit` bytes, but not to less than two pages."""
+    token = _limits.set((min(size, MAX_PAGE), min(max(unit, 2 * size), MAX_UNIT)))
     try:
         yield
     finally:
-        _largest.reset(token)
+        _limits.reset(token)
 
 
 def outweighs(content: bytes, marks: bytes = b"<", again: int = 0) -> bool:

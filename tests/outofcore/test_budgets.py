@@ -9,12 +9,15 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 import tracemalloc
 
 import brotli
+import numpy as np
+import pandas as pd
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +25,8 @@ import pytest
 import zstandard
 from archives import arc_record, warc_record
 
-from spotsigs.engines import Serial
+from spotsigs.engines import Processes, Serial
+from spotsigs.errors import InputError
 from spotsigs.formats.arc import Arc
 from spotsigs.formats.csv_files import Csv
 from spotsigs.formats.folder import Folder
@@ -30,10 +34,11 @@ from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
+from spotsigs.outofcore.pipeline import LEAST, PROGRAM, largest_unit_within, require_units
 from spotsigs.outofcore.segments import extract_segments
 from spotsigs.records import Document, Skipped
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.text.size_limits import pages_up_to
+from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 from spotsigs.text.visible import VisibleText
 
 LIMIT = 1 << 16
@@ -176,6 +181,52 @@ def test_pages_of_parquet_are_looked_at_before_they_are_read(tmp_path):
                 found.append(record.id)
                 assert pa.total_allocated_bytes() - before < 40 * LIMIT
     assert found == [str(k) for k in range(3000)]
+
+
+@pytest.fixture
+def large_pages(tmp_path):
+    """Write a table whose rows are in one page of 30 MiB, as pandas writes it, and another one of small pages."""
+    rng = np.random.default_rng(5)
+    pages = [bytes(rng.integers(97, 123, int(size), np.uint8)).decode() for size in rng.integers(1, 90_000, 700)]
+    table = pd.DataFrame({"id": [str(k) for k in range(len(pages))], "html": pages})
+    (tmp_path / "in").mkdir()
+    table.head(5).to_parquet(tmp_path / "in" / "a.parquet")
+    table.to_parquet(tmp_path / "in" / "b.parquet")
+    return table
+
+
+def test_pages_of_parquet_are_as_large_as_the_budget_lets_them_be(tmp_path, large_pages):
+    path, memory = str(tmp_path / "in" / "b.parquet"), PROGRAM + LEAST
+    collection, processes = Parquet(path=path), Processes(workers=4)
+    with pytest.raises(InputError, match=r"b.parquet: .* to \d\d MiB, more than 16 MiB; .* at least memory=") as error:
+        require_units(collection, processes, memory, copied=False)
+    enough = int(re.search(r"memory=(\d+)MB", str(error.value))[1]) * 10**6
+    rows = int(re.search(r"row_group_size=(\d+)", str(error.value))[1])
+    assert require_units(collection, processes, enough, copied=False) == Serial()
+    assert require_units(collection, processes, 4 * enough, copied=False).processes > 1
+    with pages_up_to(BUDGET_PAGE, largest_unit_within(enough)):
+        found = [record.id for shard in collection.shards() for record in shard()]
+    assert found == large_pages["id"].tolist()
+    large_pages.to_parquet(path, row_group_size=rows)
+    assert require_units(collection, Serial(), memory, copied=True) == Serial()
+
+
+def test_a_file_that_cannot_be_copied_is_refused_before_it_is_read(tmp_path, large_pages):
+    table = large_pages.assign(text="the page", other=large_pages["html"]).drop(columns="html")
+    table.to_parquet(tmp_path / "in" / "b.parquet")
+    memory, collection = PROGRAM + LEAST, Parquet(path=str(tmp_path / "in"))
+    assert require_units(collection, Serial(), memory, copied=False) == Serial()
+    with pytest.raises(InputError, match=r"b\.parquet: pages of a row group"):
+        require_units(collection, Serial(), memory, copied=True)
+
+
+def test_a_dictionary_of_parquet_counts_once(tmp_path):
+    """A row of a categorical column has the bytes of its value, not those of all values."""
+    pages = [f"<p>the page {k} is a long one " * 1000 for k in range(30)]
+    column = pd.Categorical.from_codes([k % 30 for k in range(600)], pages)
+    pd.DataFrame({"id": range(600), "html": column}).to_parquet(tmp_path / "x.parquet")
+    found = read("parquet", tmp_path / "x.parquet", 1 << 19)
+    assert [record.content for record in found] == [pages[k % 30] for k in range(600)]
 
 
 def test_a_shard_of_any_number_of_records_is_written_in_parts(tmp_path, monkeypatch):
