@@ -57,8 +57,8 @@ class Republished(PreparedCollection):
     Parameters
     ----------
     releases : str
-        ``republished`` for many packages, ``manuals`` for an installation guide in nineteen languages and for three
-        kinds of machines, whose sites are languages.
+        ``republished`` and ``republished2`` for many packages, ``manuals`` for an installation guide in nineteen
+        languages and for three kinds of machines, whose sites are languages.
     sites : list of str, optional
         Sites to read; all by default.
     paths : int

@@ -122,7 +122,7 @@ def test_a_release_without_pages(releases):
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"releases": "books"}, "releases must be one of republished, manuals, got 'books'"),
+        ({"releases": "books"}, "releases must be one of republished, manuals, republished2, got 'books'"),
         ({"sites": ["alembic", "nowhere"]}, "nowhere is no site of republished, see republished.csv"),
         ({"paths": 0}, "paths must be positive"),
     ],
@@ -132,9 +132,9 @@ def test_choices_that_cannot_be(choice, message):
         Republished(**choice)
 
 
-@pytest.mark.parametrize("name", ["republished", "manuals"])
-def test_configuration(name):
-    assert instantiate(OmegaConf.load(ROOT / f"conf/data/{name}.yaml")) == Republished(releases=name)
+@pytest.mark.parametrize(("name", "paths"), [("republished", 30), ("manuals", 30), ("republished2", 200)])
+def test_configuration(name, paths):
+    assert instantiate(OmegaConf.load(ROOT / f"conf/data/{name}.yaml")) == Republished(releases=name, paths=paths)
 
 
 def test_every_release_has_a_checksum():

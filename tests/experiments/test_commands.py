@@ -40,7 +40,7 @@ NOT_RUN = {
     r"^python (tests|notebooks)/": "a tool of developers",
     r"experiment=(figure|table1|signatures|practice)\w*( |$)(?!.*data=tiny)": "minutes",
     r"hydra/(sweeper=optuna|launcher=joblib)": "plug-ins of Hydra; test_sweeps runs them",
-    r"data=(package_docs|package_docs_html|republished|manuals)\b": "fetched by pip, npm or apt",
+    r"data=(package_docs|package_docs_html|republished2?|manuals)\b": "fetched by pip, npm or apt",
 }
 """Commands that are not run, by pattern, each with the reason."""
 
