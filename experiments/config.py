@@ -32,6 +32,7 @@ from spotsigs.exact_duplicates import Sameness
 from spotsigs.method import Method
 from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
 from spotsigs.signatures.idf import Idf, IdfFilter
+from spotsigs.spelling import spelled
 from spotsigs.storage.atomic import place_of
 
 NOT_OF_RESULTS = ("experiment", "workers", "threads", "engine")
@@ -217,12 +218,14 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         once = f"run each alone, as in `python run.py experiment={names['experiment']}`, without -m"
         require(HydraConfig.get().mode is not RunMode.MULTIRUN, f"an experiment sweeps by itself: {once}")
         _require_read(built["experiment"], names["experiment"], overrides())
+    given = overrides() if typed else list(config.hydra.overrides.task)
     method = Method(
         text=built["text"],
         signature=with_boilerplate(built["signature"], config.boilerplate),
         idf_filter=_filter(config, getattr(built["data"], "idf_band", BAND)),
         matcher=built["matcher"],
         names={group: names[group] for group in ("text", "signature", "matcher")},
+        typed=tuple(word.partition("=")[0] for word in given),
         **{key: config[key] for key in ("sets", "duplicates", "clusters", "keep")},
     )
     return Settings(
@@ -329,16 +332,7 @@ def methods_of(methods: Mapping[str, Mapping[str, Any]], settings: Settings, **f
 
 def override(key: str, value: Any) -> str:
     """Return a key and its value as an override of the command line."""
-    if isinstance(value, str):
-        return f"{key}={quoted(value)}" if "." in key else f"{key}={value}"
-    if isinstance(value, (list, tuple)):
-        return f"{key}=[{','.join(quoted(str(one)) for one in value)}]"
-    return f"{key}={'null' if value is None else str(value).lower()}"
-
-
-def quoted(value: str) -> str:
-    """Return a value quoted for an override, in which signs such as , and = have no meaning."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return f"{key}={spelled(value)}"
 
 
 def overrides() -> list[str]:

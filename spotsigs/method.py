@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from shlex import quote
 from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod, cluster
 from spotsigs.clustering.decisions import Decisions, Keep, decide, priority
@@ -23,10 +25,10 @@ from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Corpus, Document, Pairs, Signatures
 from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of
 from spotsigs.signatures.extract import extract, texts
-from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.idf import Idf, IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.spelling import option
-from spotsigs.storage.identity import identity
+from spotsigs.spelling import is_command, option, spelled
+from spotsigs.storage.identity import identity, values_of
 from spotsigs.text.visible import VisibleText
 
 SCHEMA = 1
@@ -58,11 +60,14 @@ class Method:
         Order in which documents are kept.
     names : mapping of str to str
         Names of the text, signature and matcher in tables, by group; those of their classes if omitted.
+    typed : tuple of str, optional
+        Keys of the parameters that were set, such as ``signature.k``, which are printed; by default, those of all that
+        differ from the defaults of their classes.
 
     Examples
     --------
     >>> print(Method().at(0.6))
-    text=visible signature=spotsigs matcher=spotsigs_tight tau=0.6
+    text=visible signature=spotsigs matcher=spotsigs_tight tau=0.6 idf_min=0.2 idf_max=1.0
     """
 
     text: Callable[[Document], str] = field(default_factory=VisibleText)
@@ -74,6 +79,7 @@ class Method:
     clusters: ClusterMethod = ClusterMethod.leaders
     keep: Keep = Keep.first
     names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    typed: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
     @property
     def tau(self) -> float | None:
@@ -106,16 +112,36 @@ class Method:
         return self.names.get(group) or _NAMES.get(found := type(getattr(self, group)).__name__, found)
 
     def __str__(self) -> str:
-        """Return the choices as they are typed, without those that have their defaults."""
-        words = [option(group, self.name(group)) for group in ("text", "signature", "matcher")]
-        chosen: dict[str, Any] = {"tau": self.tau, "boilerplate": self.boilerplate}
-        chosen |= {item.name: getattr(self.idf_filter, item.name) for item in fields(IdfFilter)}
+        """Return the choices as they are typed into a shell, as keys of ``run.py`` or options of the command."""
+        words = self._options() if is_command() else self._keys()
+        return " ".join(option(name, quote(spelled(value))) for name, value in words.items())
+
+    def _options(self) -> dict[str, Any]:
+        """Return the threshold, and the options of the command that are not its defaults."""
+        language = next(values_of(identity(self.signature), "language"), defaults.LANGUAGE)
+        chosen = {"boilerplate": self.boilerplate, "language": language, "measure": self.matcher.measure}
+        chosen |= {name: getattr(self.idf_filter, name) for name in ("idf_min", "idf_max")}
+        chosen |= {"clusters": self.clusters, "keep": self.keep}
+        plain = {name: getattr(defaults, name.upper()) for name in chosen} | {"boilerplate": Boilerplate.remove.value}
+        changed = {name: value for name, value in chosen.items() if getattr(value, "value", value) != plain[name]}
+        return {"tau": self.tau} | changed
+
+    def _keys(self) -> dict[str, Any]:
+        """Return the names, the parameters and the threshold, and the keys that are not their defaults."""
+        words: dict[str, Any] = {}
+        scheme = self.signature if self.boilerplate is Boilerplate.keep else vars(self.signature)["signature"]
+        parts: dict[str, Any] = {"text": self.text, "signature": scheme, "matcher": self.matcher}
+        for group, part in parts.items():
+            words[group] = self.name(group)
+            words |= _parameters(part, group, self.typed)
+        chosen: dict[str, Any] = {"seed": getattr(self.matcher, "seed", SEED), "boilerplate": self.boilerplate}
         chosen |= {name: getattr(self, name) for name in ("sets", "duplicates", "clusters", "keep")}
-        default = Method()
-        plain = {item.name: getattr(default.idf_filter, item.name) for item in fields(IdfFilter)}
-        plain |= {name: getattr(default, name) for name in ("sets", "duplicates", "clusters", "keep", "boilerplate")}
-        shown = {name: getattr(value, "value", value) for name, value in chosen.items() if value != plain.get(name)}
-        return " ".join([*words, *(option(name, str(value).lower()) for name, value in shown.items())])
+        chosen |= {name: getattr(self.idf_filter, name) for name in ("idf", "min_spots")}
+        words |= {} if self.tau is None else {"tau": self.tau}
+        words |= {
+            name: getattr(self.idf_filter, name) for name in ("idf_min", "idf_max")
+        }  # the defaults are the data's
+        return words | {name: value for name, value in chosen.items() if value != _PLAIN[name]}
 
     def extraction_key(self) -> str:
         """Return, as JSON, what the signatures of a collection depend on."""
@@ -232,3 +258,23 @@ _NAMES = {
     "SpotSigsTight": "spotsigs_tight", "Containment": "containment",
 }  # fmt: skip
 """Names of the package's own classes."""
+
+SEED = 2008
+"""Seed of the methods that draw random functions."""
+
+_PLAIN = {
+    "seed": SEED, "boilerplate": Boilerplate.keep, "sets": False, "duplicates": Sameness.text,
+    "clusters": ClusterMethod.leaders, "keep": Keep.first, "idf": Idf.paper, "min_spots": 1,
+}  # fmt: skip
+"""Defaults of keys of ``run.py``."""
+
+
+def _parameters(part: Any, group: str, typed: tuple[str, ...] | None) -> dict[str, Any]:
+    """Return the parameters of a part by key: those typed, or those that differ from the defaults of its class."""
+    values = {item.name: getattr(part, item.name) for item in fields(part)} if is_dataclass(part) else {}
+    if typed is None:
+        plain = type(part)()
+        typed = tuple(f"{group}.{name}" for name, value in values.items() if value != getattr(plain, name))
+    values["_target_"] = f"{type(part).__module__}.{type(part).__qualname__}"
+    names = {f"{group}.{name}": name for name in values if name not in ("tau", "threads", "seed")}
+    return {key: values[names[key.lstrip("+")]] for key in typed if key.lstrip("+") in names}

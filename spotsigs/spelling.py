@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +20,9 @@ _COMMAND = {
 
 _SWITCHES = ("strict", "add", "overwrite")
 """Options without a value."""
+
+_PLAIN = re.compile(r"[A-Za-z_@/.][\w./@:-]*")
+_MEANINGS = ("null", "true", "false", "nan", "inf")
 
 
 @contextmanager
@@ -50,3 +54,20 @@ def option(name: str, value: object = None) -> str:
         return f"{name}={'' if value is None else value}"
     flag = _COMMAND.get(name, f"--{name.replace('_', '-')}")
     return flag if value is None or name in _SWITCHES else f"{flag} {value}".strip()
+
+
+def spelled(value: object) -> str:
+    """Return a value as ``run.py`` reads it; texts with signs that have a meaning there are quoted.
+
+    Examples
+    --------
+    >>> spelled(None), spelled(True), spelled(["a", "that(5,2)"])
+    ('null', 'true', "[a,'that(5,2)']")
+    """
+    value = getattr(value, "value", value)
+    if isinstance(value, str):
+        plain = _PLAIN.fullmatch(value) and value.lower() not in _MEANINGS
+        return value if plain else "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(spelled, value))}]"
+    return "null" if value is None else str(value).lower()

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from tqdm import tqdm
 
-from experiments.config import Experiment, Settings, composed, overrides, quoted
+from experiments.config import Experiment, Settings, composed, overrides
 from experiments.harness.study import run
 from spotsigs.errors import InputError
+from spotsigs.spelling import spelled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class Everything(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Run the experiments; return their summaries."""
         mine = [word for word in overrides() if not word.startswith("experiment")]
-        mine.append(f"experiment.results={quoted(str(self.results))}")  # a folder's name may contain =
+        mine.append(f"experiment.results={spelled(str(self.results))}")  # a folder's name may contain =
         general = [word for word in mine if not word.startswith(("data=", "data."))]
         if self.documents is not None:
             general.append(f"data.documents={self.documents}")

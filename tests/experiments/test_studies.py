@@ -23,7 +23,7 @@ from runs import configured
 from experiments.claims.facts import read_facts
 from experiments.claims.judged_claims import judge_all
 from experiments.claims.verdicts import Verdict
-from experiments.config import Experiment, _require_read, composed, method_of, methods_of, quoted
+from experiments.config import Experiment, _require_read, composed, method_of, methods_of
 from experiments.harness.cells import cell_of
 from experiments.studies.arithmetic import _examples, _violations, narrow_boundaries
 from experiments.studies.figure4 import cosine_within
@@ -35,6 +35,7 @@ from spotsigs.errors import InputError
 from spotsigs.matching.partitions import partition_boundaries
 from spotsigs.records import Truth, Vectors
 from spotsigs.runs.stages import Run, compute
+from spotsigs.spelling import spelled
 
 ROOT = Path(__file__).parents[2]
 CONF = ROOT / "conf"
@@ -196,7 +197,7 @@ class TestAll:
     def test_a_folder_of_any_name_is_taken(self, tmp_path):
         """As of a variant, which is named by what was overridden."""
         folder = tmp_path / "all" / "experiment.pages=-a+b,c'd"
-        run("all", quoted(str(folder)), "experiment.pages=[]", "experiment.vectors=[]")
+        run("all", spelled(str(folder)), "experiment.pages=[]", "experiment.vectors=[]")
         assert "not measured yet" in (folder / "README.md").read_text()
 
     @pytest.mark.long
