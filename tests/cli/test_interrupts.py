@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from spotsigs.spelling import command_spelling
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "data" / "tiny"
+DEDUP = ("dedup", TINY, "--out", "kept", "--workers", 2)
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no process groups")
 
@@ -34,58 +34,86 @@ def finished(path):
     return (path / "kept-results" / "metrics.json").exists(), (path / "kept").exists()
 
 
-def interrupt_at(folder, seconds, sent=signal.SIGINT):
-    """Send a signal to a run and its workers at a time, as a terminal does; repeat the command."""
-    words = ("dedup", TINY, "--out", "kept", "--workers", 2)
-    run = started(folder, *words)
-    time.sleep(seconds)
-    began = time.monotonic()
-    (os.killpg if sent is signal.SIGINT else os.kill)(run.pid, sent)
+def check_stopped(folder, run, sent, where):
+    """Wait for a run that received a signal; repeat the command and return the exit code."""
     out, err = run.communicate(timeout=60)
-    assert time.monotonic() - began < 6, (seconds, err)
-    assert "Traceback" not in err, (seconds, err)
-    assert run.returncode in (0, 128 + sent, -sent), (seconds, run.returncode, err)
+    assert "Traceback" not in err, (where, err)
+    assert run.returncode in (0, 128 + sent, -sent), (where, run.returncode, err)
     if run.returncode == 0:
         assert finished(folder) == (True, True)
         assert "kept ->" in out
     else:
-        assert not list(folder.iterdir()), seconds
+        assert not list(folder.iterdir()), where
         if run.returncode > 0:
             assert err.splitlines()[-1] == terminal.STOPPED
-        again = started(folder, *words)
+        again = started(folder, *DEDUP)
         _, err = again.communicate(timeout=120)
-        assert again.returncode == 0, (seconds, err)
+        assert again.returncode == 0, (where, err)
     assert sorted(path.name for path in folder.iterdir()) == ["kept", "kept-results"]
-    shutil.rmtree(folder)
-    folder.mkdir()
     return run.returncode
 
 
-@pytest.fixture
-def duration(tmp_path):
-    """Seconds of an undisturbed run."""
-    (tmp_path / "whole").mkdir()
-    for _ in range(2):  # the first one compiles
-        began = time.monotonic()
-        run = started(tmp_path / "whole", "dedup", TINY, "--out", "kept", "--workers", 2, "--overwrite")
-        _, err = run.communicate(timeout=300)
-        assert run.returncode == 0, err
-    return time.monotonic() - began
+WAITS = """
+import sys
+import spotsigs.runs.runner as runner
+name, *words = sys.argv[1:]
+step = getattr(runner, name)
+def waits(*given, **named):
+    print("waiting", flush=True)
+    sys.stdin.readline()
+    return step(*given, **named)
+setattr(runner, name, waits)
+if __name__ == "__main__":
+    from spotsigs.__main__ import main
+    sys.argv[1:] = words
+    main()
+"""
 
 
-def test_some_interrupts(tmp_path, duration):
-    (tmp_path / "run").mkdir()
-    for share, sent in ((0.05, signal.SIGINT), (0.5, signal.SIGINT), (0.6, signal.SIGTERM), (0.97, signal.SIGINT)):
-        interrupt_at(tmp_path / "run", share * duration, sent)
+def waiting(folder, step, *words):
+    """Start a run that waits for a line at a step of `spotsigs.runs.runner`."""
+    run = subprocess.Popen(
+        [sys.executable, "-c", WAITS, step, *map(str, words or DEDUP)], cwd=folder, start_new_session=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert run.stdout.readline() == "waiting\n"
+    return run
+
+
+@pytest.mark.parametrize(
+    ("step", "sent", "code"),
+    [
+        ("compute", signal.SIGINT, terminal.INTERRUPTED),
+        ("prepare_copy", signal.SIGTERM, terminal.TERMINATED),
+        ("publish_copy", signal.SIGINT, 0),  # results are published, and the signal is ignored
+    ],
+)
+def test_a_signal_at_a_step(tmp_path, step, sent, code):
+    run = waiting(tmp_path, step)
+    (os.killpg if sent is signal.SIGINT else os.kill)(run.pid, sent)
+    if code == 0:
+        run.stdin.write("\n")
+        run.stdin.flush()
+    assert check_stopped(tmp_path, run, sent, step) == code
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_twenty_signals_at_random_times(tmp_path, duration, sent):
-    (tmp_path / "run").mkdir()
+def test_twenty_signals_at_random_times(tmp_path, sent):
+    for _ in range(2):  # the first one compiles
+        began = time.monotonic()
+        assert started(tmp_path, *DEDUP, "--overwrite").wait(timeout=300) == 0
+        duration = time.monotonic() - began
     rng = random.Random(29)
-    codes = [interrupt_at(tmp_path / "run", rng.uniform(0.03, 1.02) * duration, sent) for _ in range(20)]
-    sys.stdout.write(f"{duration:.1f} s a run; exit codes {codes}\n")
+    for number in range(20):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        run = started(folder, *DEDUP)
+        seconds = rng.uniform(0.03, 1.02) * duration
+        time.sleep(seconds)
+        (os.killpg if sent is signal.SIGINT else os.kill)(run.pid, sent)
+        check_stopped(folder, run, sent, seconds)
 
 
 def test_an_interrupt_waits_until_results_are_in_place():
@@ -117,34 +145,9 @@ def test_another_thread_can_put_results_in_place():
     assert done == [True]
 
 
-WAITS = """
-import sys, time
-import spotsigs.runs.runner as runner
-write = runner.prepare_copy
-def waits(*given, **named):
-    print("copying", flush=True)
-    sys.stdin.readline()
-    write(*given, **named)
-runner.prepare_copy = waits
-from spotsigs.cli import main
-main(sys.argv[1:])
-"""
-
-
-def waiting(tmp_path, *words):
-    """Start a run that waits for a line before it writes its copy."""
-    run = subprocess.Popen(
-        [sys.executable, "-c", WAITS, "dedup", str(TINY), "--out", "kept", "--workers", "1", *words], cwd=tmp_path,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert run.stdout.readline() == "copying\n"
-    return run
-
-
 def test_a_second_run_with_the_same_copy_is_refused(tmp_path):
     """Both ended with code 0, and the copy of the first was gone."""
-    run = waiting(tmp_path)
+    run = waiting(tmp_path, "prepare_copy")
     second = started(tmp_path, "dedup", TINY, "--out", "kept", "--results", "other", "--overwrite")
     _, err = second.communicate(timeout=60)
     assert (second.returncode, err.splitlines()) == (
@@ -156,7 +159,7 @@ def test_a_second_run_with_the_same_copy_is_refused(tmp_path):
 
 
 def test_a_folder_that_another_program_fills_during_a_run_is_not_replaced(tmp_path):
-    run = waiting(tmp_path)
+    run = waiting(tmp_path, "prepare_copy")
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "own").touch()
     _, err = run.communicate("\n", timeout=60)
