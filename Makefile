@@ -79,7 +79,7 @@ mutation: $(VENV)/.installed ## change the bounds, metrics and partitions in hun
 	$(BIN)/mutmut results
 
 FUZZ_SECONDS ?= 360
-TARGETS ?= html warc arc trec jsonl csv parquet store manifest
+TARGETS ?= html warc arc trec jsonl csv parquet manifest
 fuzz: $(VENV)/.installed ## hostile bytes to every reader, guided by coverage, then operations on stores and copies; two hours
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=2.3'
 	@for target in $(TARGETS); do $(BIN)/python tests/fuzz/fuzz.py $$target -max_total_time=$(FUZZ_SECONDS) || exit 1; done

@@ -23,7 +23,7 @@ from spotsigs.outofcore.pipeline import data_budget
 from spotsigs.outofcore.segments import extract_segments
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.storage.store import load_signatures, open_vectors, sealed, writing
+from spotsigs.storage.store import load_signatures, open_vectors, sealed
 from spotsigs.text.visible import VisibleText
 
 PROSE = "The council has approved the plan for a new bridge that will be built by the end of the year."
@@ -428,27 +428,6 @@ def manifest(**facts: Any) -> Callable[[Path], Any]:
     return change
 
 
-def forged(name: str, values: Any) -> Callable[[Path], Any]:
-    """Return what makes a store with one array of another content, its checksum right."""
-
-    def make(folder: Path) -> Any:
-        save_vectors(folder / "store", vectors())
-        known = json.loads((folder / "store" / "store.json").read_text())
-        with writing(folder / "forged", "vectors") as store:
-            for path in (folder / "store").glob("*.npy"):
-                (store.folder / path.name).write_bytes(path.read_bytes())
-            store.put(name, values)
-            store.facts = {"rows": known["rows"], "n_signatures": known["n_signatures"]}
-        return open_vectors(folder / "forged")
-
-    return make
-
-
-class Pickled:
-    def __reduce__(self) -> Any:
-        return (Path.touch, (Path("/tmp/unpickled"),))
-
-
 def two_extractions(folder: Path) -> Any:
     for name in ("one", "two"):
         (folder / name).mkdir()
@@ -526,38 +505,12 @@ STORES = cases(
             "{here}/store/ids.npy does not match its checksum, it is damaged; build the store again",
             stored(lambda store: (store / "ids.npy").write_bytes((store / "ids.npy").read_bytes()[:-1] + b"\7")),
         ),
-        "a pickle in place of an array": (
-            "{here}/forged/ids.npy is no array of 54 values of int32; build the store again",
-            lambda here: pickled(here),
-        ),
-        "an array of another type": (
-            "{here}/forged/ids.npy is no array of 8 values of int32; build the store again",
-            forged("ids", np.zeros(4)),
-        ),
-        "row numbers that are no permutation": (
-            "the arrays of the store {here}/forged do not fit together; build the store again",
-            forged("rows", np.array([1, 1])),
-        ),
-        "offsets of strings beyond their text": (
-            "the arrays of the store {here}/forged do not fit together; build the store again",
-            forged("doc_ids.offsets", np.array([0, 1, 900])),
-        ),
         "segments of another collection in the folder": (
             "{here}/segments contains the signatures of another extraction (its collection differ); give another path or delete it",
             two_extractions,
         ),
     }
 )
-
-
-def pickled(folder: Path) -> Any:
-    save_vectors(folder / "store", vectors())
-    with writing(folder / "forged", "vectors") as store:
-        for path in (folder / "store").glob("*.npy"):
-            (store.folder / path.name).write_bytes(path.read_bytes())
-        np.save(store.folder / "ids.npy", np.array([Pickled()], dtype=object), allow_pickle=True)
-        store.facts = {"rows": 2, "n_signatures": 2}
-    return open_vectors(folder / "forged")
 
 
 # what the library can be given

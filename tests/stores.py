@@ -10,12 +10,12 @@ from loky import get_reusable_executor
 from spotsigs.engines import Serial
 from spotsigs.exact_duplicates import Copies, Sameness
 from spotsigs.formats.jsonl import Jsonl
+from spotsigs.matching.bounds import rarity_classes
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import Store
 from spotsigs.outofcore.segments import Segments
-from spotsigs.outofcore.vectorize import rarity_classes
 from spotsigs.records import Corpus, Vectors
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter

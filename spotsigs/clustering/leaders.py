@@ -18,7 +18,7 @@ from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import _numbered, _rank
 from spotsigs.exact_duplicates import Copies
 from spotsigs.matching import leader_kernels as kernels
-from spotsigs.matching.bounds import prefixes
+from spotsigs.matching.bounds import prefixes, rarity_classes
 from spotsigs.matching.leader_kernels import Indexed, LeaderIndex, Prefixed, Units
 from spotsigs.records import Clusters, FloatArray, IntArray, Overlap, Pairs, Vectors
 
@@ -173,7 +173,7 @@ def leaders_of(
     """
     copies = Copies.none(len(vectors)) if copies is None else copies
     found = Undecided.build(copies, priority, removed, new_from)
-    classes = kernels.classes_of(vectors.ids, vectors.n_signatures)
+    classes = gathered(rarity_classes(vectors.document_frequencies), vectors.ids)
     rows = prefixed(vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, classes, tau, threads)
     numbers = np.arange(len(found.first), dtype=np.int32)
     batch = batched(found.units(numbers, found.rows), rows, vectors.n_signatures)

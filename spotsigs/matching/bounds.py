@@ -18,6 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+HIGHEST_CLASS = 63
+"""Highest class of document frequency, by which the join orders signatures."""
+
 
 class Bounds(NamedTuple):
     """Tables for one threshold and all lengths up to ``longest``; all are int32."""
@@ -83,3 +86,10 @@ def indexed_prefixes(bounds: Bounds, lowest: int, highest: int, own_side: bool) 
     partner = np.maximum(lengths if own_side else bounds.shortest[lengths], lowest)
     taken = lengths - bounds.least[lengths + partner] + bounds.common[highest]
     return shortest, np.minimum(taken, lengths).astype(np.int32)
+
+
+def rarity_classes(frequencies: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return 0 for a signature of at most one row, else two classes to each doubling of its rows; uint8."""
+    mantissa, exponent = np.frexp(np.maximum(frequencies, 1))
+    classes = 2 * exponent - 3 + (mantissa >= 0.75)
+    return np.where(frequencies > 1, np.minimum(classes, HIGHEST_CLASS), 0).astype(np.uint8)

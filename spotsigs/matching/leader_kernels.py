@@ -20,7 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.parallel import bit_count
-from spotsigs.matching.join_kernels import MAX_CLASSES, _frequency_class
+from spotsigs.matching.join_kernels import MAX_CLASSES
 
 MAX_POSITION = 2**16 - 1  # larger positions are stored as this one: the bound of a smaller position prunes less
 MAX_SHARED = 255  # larger shared weights are stored as this one: no bound requires more
@@ -89,20 +89,6 @@ def longest_partner(length: Any, most: Any, tau: Any) -> Any:
         if most / max(total - most, 1) < tau:
             total -= 1
     return total - length
-
-
-@njit(cache=True, nogil=True)
-def classes_of(ids: Any, n_signatures: Any) -> Any:
-    """Return the class of frequency of the signature of each entry."""
-    frequency, classes = np.zeros(n_signatures, np.int32), np.empty(n_signatures, np.uint8)
-    for s in ids:
-        frequency[s] += 1
-    for s in range(n_signatures):
-        classes[s] = _frequency_class(frequency[s])
-    out = np.empty(len(ids), np.uint8)
-    for k in range(len(ids)):
-        out[k] = classes[ids[k]]
-    return out
 
 
 @njit(cache=True, nogil=True)

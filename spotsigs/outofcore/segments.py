@@ -189,14 +189,14 @@ class Part(NamedTuple):
 
     def sizes(self) -> NDArray[np.int64]:
         """Return the number of signatures of each document, 0 for those that are not compared."""
-        return np.where(self.rows, np.diff(self.store.indptr("hashes", np.uint64)), 0)
+        return np.where(self.rows, np.diff(self.store.array("indptr", np.int64)), 0)
 
     def column(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
         """Return the ``hashes`` or ``counts`` of the compared documents."""
         values = self.store.whole(name, dtype)
         if self.rows.all():
             return values
-        return values[np.repeat(self.rows, np.diff(self.store.indptr("hashes", np.uint64)))]
+        return values[np.repeat(self.rows, np.diff(self.store.array("indptr", np.int64)))]
 
 
 @dataclass(frozen=True)
@@ -298,15 +298,13 @@ class Segments:
 
     def occurrences(self) -> NDArray[np.int64]:
         """Return the signature occurrences of each document, before any filter."""
-        found = (
-            row_sums(store.indptr("hashes", np.uint64), store.array("counts", np.int32)) for store in self.stores()
-        )
+        found = (row_sums(store.array("indptr", np.int64), store.array("counts", np.int32)) for store in self.stores())
         return np.concatenate([np.empty(0, np.int64), *found])
 
     def in_shingles(self) -> int:
         """Return the number of documents that are compared by shingles in place of spots."""
         return sum(
-            count_in_shingles(store.indptr("hashes", np.uint64), store.array("hashes", np.uint64))
+            count_in_shingles(store.array("indptr", np.int64), store.array("hashes", np.uint64))
             for store in self.stores()
         )
 

@@ -31,6 +31,7 @@ from spotsigs.arrays.csr import row_starts
 from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import Copies
+from spotsigs.matching.bounds import rarity_classes
 from spotsigs.outofcore.resumable_tasks import Job, resumable, run
 from spotsigs.outofcore.segments import Segments
 from spotsigs.signatures.idf import IdfFilter
@@ -64,9 +65,6 @@ TASKS = 16
 
 _ENTRY: dict[str, Any] = {"ids": np.int32, "counts": np.int32, "marks": np.uint16}
 """Arrays with a value for each entry of the vectors."""
-
-HIGHEST_CLASS = 63
-"""Highest class of document frequency, by which the join orders signatures."""
 
 _COPIED = 1 << 20
 """Values that are copied at a time."""
@@ -450,13 +448,6 @@ def _pieces(results: Sequence[Reader], name: str, dtype: Any) -> Iterator[NDArra
         length = result.length(name, dtype)
         for start in range(0, length, _COPIED):
             yield result.part(name, dtype, start, min(start + _COPIED, length))
-
-
-def rarity_classes(frequencies: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return 0 for a signature of at most one row, else two classes to each doubling of its rows; uint8."""
-    mantissa, exponent = np.frexp(np.maximum(frequencies, 1))
-    classes = 2 * exponent - 3 + (mantissa >= 0.75)
-    return np.where(frequencies > 1, np.minimum(classes, HIGHEST_CLASS), 0).astype(np.uint8)
 
 
 def look_up(hashes: NDArray[np.uint64], vocabulary: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

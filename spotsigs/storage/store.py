@@ -3,9 +3,8 @@
 A store is complete or absent: it is written to a temporary folder and renamed. On object storage, the manifest
 ``store.json`` is uploaded last, and a folder without it is no store. A remote store is copied when it is opened.
 
-No array is trusted: each process compares the checksums of the files that it opens, once, and checks the bounds of
-arrays that kernels use as indices. Vectors are sorted by length, so that every partition by length, for any tau, is a
-contiguous range of rows.
+Each process compares the checksums of the files that it opens, once. They detect damage, not forgery. Vectors are
+sorted by length, so that every partition by length, for any tau, is a contiguous range of rows.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ import xxhash
 from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.arrays.arrow import numbers, text
-from spotsigs.arrays.csr import require_rows
 from spotsigs.errors import InputError, reason, require
 from spotsigs.exact_duplicates import Copies
 from spotsigs.records import RowNumbers, Signatures, Skipped, Vectors, unchecked
@@ -47,16 +45,14 @@ VERSION = 6
 
 _MANIFEST = "store.json"
 _ATTEMPTS = 100
-_FACTS = {"vectors": ("rows", "n_signatures"), "signatures": ("rows", "content_bytes"), "pairs": ("pairs",)}
 _STRINGS = 4096
-_CHECKED = 1 << 20  # entries whose bounds are checked at a time
 _HEADER = 128  # bytes before the values of a one-dimensional array in numpy's format
 _SEAL = "seal"
 _TICK = 10**8  # nanoseconds in which two changes of a file may have the same time
 _MOST_COPIES = 64  # remote stores of which a process keeps a copy
 
-_CHECKS: set[tuple[str, int]] = set()
-"""Checks of this process, and the states of the stores that passed them."""
+_COMPARED: set[int] = set()
+"""States of the stores whose checksums this process has compared."""
 
 
 def sealed(facts: Mapping[str, Any]) -> bytes:
@@ -352,18 +348,9 @@ class Reader:
         require(facts is not None, f"{self.folder / name}.npy is missing; build the store again")
         return max(int(facts["bytes"]) - _HEADER, 0) // np.dtype(dtype).itemsize
 
-    def indptr(self, entries: str, dtype: DTypeLike) -> NDArray[np.int64]:
-        """Return the offsets of the rows of an array of a type; refuse those that do not cut it into rows."""
-        indptr = self.array("indptr", np.int64)
-        sound = self.length("counts", np.int32) == self.length(entries, dtype)
-        _require_sound(sound and _are_offsets(indptr, self.length(entries, dtype)), self)
-        return indptr
-
     def strings(self, name: str) -> Strings:
-        """Return strings of the store; raise InputError if their offsets do not match their text."""
-        text, offsets = self.array(f"{name}.text", np.uint8), self.array(f"{name}.offsets", np.int64)
-        _require_sound(_are_offsets(offsets, len(text)), self)
-        return Strings(text, offsets)
+        """Return strings of the store."""
+        return Strings(self.array(f"{name}.text", np.uint8), self.array(f"{name}.offsets", np.int64))
 
 
 class _LocalCopy:
@@ -427,9 +414,7 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
     if manifest.get("kind") != kind:
         raise InputError(f"the store {folder} contains {manifest.get('kind')}, not {kind}")
     files = manifest.get("files")
-    numbers = [manifest.get(name) for name in _FACTS.get(kind, ())]
     sound = isinstance(files, dict) and all(map(_is_described, files.items()))
-    sound = sound and all(isinstance(number, int) and number >= 0 for number in numbers)
     require(sound, f"{folder / _MANIFEST} does not list the content of the store; build the store again")
     assert isinstance(files, dict)
     if verify and is_remote(folder):
@@ -440,23 +425,19 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
         found = places.sizes(folder)
         for name, facts in files.items():
             _check_size(folder / name, found.get(name), facts["bytes"])
-        _once(_compare_checksums, reader)
+        _compare_checksums(reader)
     return reader
 
 
 def _compare_checksums(reader: Reader) -> None:
+    """Compare the checksums of a store, unless that was done and its files have not changed since."""
+    state, changed = _state(reader)
+    if state in _COMPARED:
+        return
     for name, facts in reader.facts["files"].items():
         _require_checksum(reader.folder / name, checksum(reader.folder / name), facts["xxh3_128"])
-
-
-def _once(check: Callable[[Reader], None], reader: Reader) -> None:
-    """Check a store unless that was done and its files have not changed since."""
-    state, changed = _state(reader)
-    if (check.__name__, state) in _CHECKS:
-        return
-    check(reader)
     if time_ns() - changed > _TICK:
-        _CHECKS.add((check.__name__, state))
+        _COMPARED.add(state)
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -549,7 +530,7 @@ class StoredVectors:
 
 
 def open_vectors(folder: str | Path) -> StoredVectors:
-    """Open vectors written by `spotsigs.outofcore.vectorize.build_vectors`; refuse inconsistent arrays."""
+    """Open vectors written by `spotsigs.outofcore.vectorize.build_vectors`."""
     store = opened(folder, "vectors")
     rows = store.array("rows", np.int64)
     vectors = unchecked(
@@ -562,61 +543,7 @@ def open_vectors(folder: str | Path) -> StoredVectors:
         vocabulary=store.array("vocabulary", np.uint64),
     )
     copies = Copies(store.array("content", np.int32), store.array("representatives", np.int32))
-    stored = StoredVectors(vectors, rows, store.strings("doc_ids"), copies, store)
-
-    def check_vectors(store: Reader) -> None:
-        _check_vectors(store, stored)
-
-    _once(check_vectors, store)
-    return stored
-
-
-def _check_vectors(store: Reader, stored: StoredVectors) -> None:
-    """Refuse vectors with inconsistent arrays: kernels do not check their indices."""
-    vectors, n, n_signatures = stored.vectors, len(stored.rows), store.facts["n_signatures"]
-    indptr = store.indptr("ids", np.int32)
-    fits = n == len(indptr) - 1 == len(vectors.lengths) == len(stored.doc_ids) == store.facts["rows"]
-    fits = fits and store.length("vocabulary", np.uint64) == n_signatures
-    for documents in (stored.copies.content, stored.copies.representatives):
-        fits = fits and len(documents) == n
-        fits = fits and int(documents.min(initial=0)) >= 0 and int(documents.max(initial=-1)) < n
-    fits = fits and _are_all(stored.rows) and _rises(vectors.lengths) and not (vectors.lengths[:1] < 0).any()
-    _require_sound(fits, store)
-    for first, last in entry_spans(indptr, _CHECKED):  # in memory, so that no page of the files stays mapped
-        begin, end = int(indptr[first]), int(indptr[last])
-        ids, counts = store.part("ids", np.int32, begin, end), store.part("counts", np.int32, begin, end)
-        fits = int(ids.min(initial=0)) >= 0 and int(ids.max(initial=-1)) < n_signatures
-        _require_sound(fits and int(counts.min(initial=1)) >= 1, store)
-        try:
-            require_rows(indptr[first : last + 1] - begin, ids, counts, vectors.lengths[first:last])
-        except InputError:
-            _require_sound(False, store)
-
-
-def _are_offsets(values: NDArray[np.int64], end: int) -> bool:
-    """Return whether values rise from 0 to an end."""
-    return len(values) >= 1 and int(values[0]) == 0 and int(values[-1]) == end and _rises(values)
-
-
-def _rises(values: NDArray[np.int64]) -> bool:
-    """Return whether values do not decrease."""
-    parts = (values[start : start + _CHECKED + 1] for start in range(0, len(values), _CHECKED))
-    return all(bool((part[1:] >= part[:-1]).all()) for part in parts)
-
-
-def _are_all(rows: NDArray[np.int64]) -> bool:
-    """Return whether rows are a permutation of their indices; a byte is used for each."""
-    n = len(rows)
-    if n and not 0 <= int(rows.min()) <= int(rows.max()) < n:
-        return False
-    seen = np.zeros(n, np.bool_)
-    for start in range(0, n, _CHECKED):
-        seen[rows[start : start + _CHECKED]] = True
-    return bool(seen.all())
-
-
-def _require_sound(sound: bool, store: Reader) -> None:
-    require(sound, f"the arrays of the store {store.folder} do not fit together; build the store again")
+    return StoredVectors(vectors, rows, store.strings("doc_ids"), copies, store)
 
 
 def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) -> None:
@@ -638,22 +565,17 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
 def load_signatures(folder: str | Path) -> Signatures:
     """Open signatures written by `save_signatures`; arrays are memory-mapped, ids and labels read."""
     store = opened(folder, "signatures")
-    names, has_cluster = store.strings("clusters"), store.array("has_cluster", np.bool_)
-    skipped, reasons, doc_ids = store.strings("skipped"), store.strings("reasons"), store.strings("doc_ids")
-    indptr, hashes = store.indptr("hashes", np.uint64), store.array("hashes", np.uint64)
-    counts, digests = store.array("counts", np.int32), store.array("digests", np.uint64)
-    fits = len(doc_ids) == len(names) == len(has_cluster) == len(indptr) - 1 and len(skipped) == len(reasons)
-    _require_sound(fits and len(digests) in (0, 4 * len(doc_ids)), store)
+    labels = zip(store.strings("clusters"), store.array("has_cluster", np.bool_).tolist(), strict=True)
     return Signatures(
-        doc_ids=tuple(doc_ids),
-        clusters=tuple(name if has else None for name, has in zip(names, has_cluster.tolist(), strict=True)),
-        indptr=indptr,
-        hashes=hashes,
-        counts=counts,
-        skipped=tuple(map(Skipped, skipped, reasons)),
+        doc_ids=tuple(store.strings("doc_ids")),
+        clusters=tuple(name if has else None for name, has in labels),
+        indptr=store.array("indptr", np.int64),
+        hashes=store.array("hashes", np.uint64),
+        counts=store.array("counts", np.int32),
+        skipped=tuple(map(Skipped, store.strings("skipped"), store.strings("reasons"))),
         content_bytes=store.facts["content_bytes"],
         dates=tuple(date or None for date in store.strings("dates")),
-        digests=digests.reshape(-1, 4),
+        digests=store.array("digests", np.uint64).reshape(-1, 4),
     )
 
 

@@ -7,7 +7,6 @@ import random
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 from stores import save_vectors
@@ -19,11 +18,10 @@ from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
-from spotsigs.matching.prefix_join import self_join
 from spotsigs.records import Document, Skipped, Vectors
 from spotsigs.signatures.extract import count_signatures
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.storage.store import open_vectors, sealed, writing
+from spotsigs.storage.store import open_vectors, sealed
 from spotsigs.text.tokens import tokenize
 from spotsigs.text.visible import MainText, VisibleText
 
@@ -70,50 +68,6 @@ def _reader(suffix: str, make: Callable[..., object], *, same: bool) -> Callable
     return target
 
 
-@cache
-def _arrays() -> dict[str, bytes]:
-    with tempfile.TemporaryDirectory() as folder:
-        vectors = Vectors.from_csr([0, 2, 4, 5], [0, 1, 0, 1, 2], [1, 2, 1, 1, 9], doc_ids=["a", "b", "c"])
-        save_vectors(Path(folder, "s"), vectors)
-        return {path.name: path.read_bytes() for path in sorted(Path(folder, "s").glob("*.npy"))}
-
-
-def _write_store(folder: Path, arrays: dict[str, bytes]) -> None:
-    with writing(folder, "vectors") as out:
-        for file, values in arrays.items():
-            (out.folder / file).write_bytes(values)
-        out.facts = {"rows": 3, "n_signatures": 3}
-
-
-def store(content: bytes) -> None:
-    """A store whose arrays were changed by who can compute checksums: refused, or joined without harm.
-
-    The first byte chooses an array, the second how: its values from a place on, or the whole file.
-    """
-    if len(content) < 2:
-        return
-    arrays = dict(_arrays())
-    name = sorted(arrays)[content[0] % len(arrays)]
-    place = content[1] % 128
-    arrays[name] = (
-        content[2:]
-        if place == 127
-        else arrays[name][: 64 + place] + content[2:] + arrays[name][64 + place + len(content) - 2 :]
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        _write_store(Path(folder, "s"), arrays)
-        try:
-            stored = open_vectors(Path(folder, "s"))
-            ids = list(stored.doc_ids)
-        except InputError:
-            return
-        assert sorted(stored.rows.tolist()) == list(range(len(stored)))
-        assert len(ids) == len(stored)
-        if stored.vectors.ids.max(initial=0) < 10**6 and stored.vectors.lengths.max(initial=0) < 10**6:
-            pairs = self_join(stored.vectors, 0.5, threads=1)
-            assert (pairs.i < pairs.j).all()
-
-
 def manifest(content: bytes) -> None:
     """A store's manifest, as one who knows its checksum would forge it."""
     with suppress(ValueError, RecursionError):
@@ -122,7 +76,7 @@ def manifest(content: bytes) -> None:
             facts.pop("seal", None)
             content = sealed(facts)
     with tempfile.TemporaryDirectory() as folder:
-        _write_store(Path(folder, "s"), _arrays())
+        save_vectors(Path(folder, "s"), Vectors.from_csr([0, 2, 4, 5], [0, 1, 0, 1, 2]))
         (Path(folder, "s") / "store.json").write_bytes(content)
         with suppress(InputError):
             open_vectors(Path(folder, "s"))
@@ -136,7 +90,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "jsonl": _reader(".jsonl", Jsonl, same=True),
     "csv": _reader(".csv", Csv, same=True),
     "parquet": _reader(".parquet", Parquet, same=False),
-    "store": store,
     "manifest": manifest,
 }
 
@@ -196,6 +149,5 @@ def seeds() -> dict[str, list[bytes]]:
         "jsonl": [lines, gzip.compress(lines, mtime=0)],
         "csv": [b'id,text,cluster\na,"the ""cat""\n is",c\n\nb,x,\n', b"\xef\xbb\xbfid,html\r\na,<p>x\r\n"],
         "parquet": [table],
-        "store": [bytes([k, 64]) + bytes(8) for k in range(len(_arrays()))],
         "manifest": [listed],
     }

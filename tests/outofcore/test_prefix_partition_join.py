@@ -21,13 +21,13 @@ from spotsigs.clustering.decisions import Keep, decide
 from spotsigs.clustering.tables import write_pairs
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
-from spotsigs.matching.bounds import prefixes
+from spotsigs.matching.bounds import prefixes, rarity_classes
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.prefix_join import self_join
 from spotsigs.outofcore import prefix_partition_tasks as tasks
 from spotsigs.outofcore.prefix_partition_join import join_store, query
 from spotsigs.outofcore.prefix_partition_tasks import BlockTask, JoinJob, cut_rows
-from spotsigs.outofcore.vectorize import build_vectors, rarity_classes
+from spotsigs.outofcore.vectorize import build_vectors
 from spotsigs.records import Corpus, Signatures, Vectors
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.storage.store import open_vectors

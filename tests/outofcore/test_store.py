@@ -1,7 +1,6 @@
 """Stores: the data that is read again, and the data that is refused."""
 
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 from stores import save_vectors
 from strategies import examples
 
-from spotsigs.errors import InputError
 from spotsigs.records import Signatures, Skipped, Vectors
 from spotsigs.storage.store import (
     load_signatures,
@@ -88,17 +86,6 @@ def test_signatures_come_back(tmp_path):
         np.testing.assert_array_equal(getattr(found, name), getattr(signatures, name))
 
 
-def test_store_replaces_a_store_and_nothing_else(tmp_path):
-    save_vectors(tmp_path / "x", some_vectors(5))
-    save_vectors(tmp_path / "x", some_vectors(7))
-    assert len(open_vectors(tmp_path / "x")) == 7
-    (tmp_path / "letters").mkdir()
-    (tmp_path / "letters" / "to_mother.txt").touch()
-    with pytest.raises(InputError, match="is no store and will not be overwritten"):
-        save_vectors(tmp_path / "letters", some_vectors(5))
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["letters", "x"]
-
-
 def test_store_that_fails_leaves_the_former_one(tmp_path):
     def fail():
         with writing(tmp_path / "x", "vectors") as store:
@@ -125,47 +112,3 @@ def change_versions(root):
 
 def resealed(facts):
     return sealed({name: value for name, value in facts.items() if name != "seal"})
-
-
-def damage(folder):
-    content = bytearray((folder / "ids.npy").read_bytes())
-    content[-1] ^= 1
-    (folder / "ids.npy").write_bytes(content)
-
-
-@pytest.mark.parametrize(
-    ("harm", "sentence"),
-    [
-        (lambda x: shutil.rmtree(x), "is no store: it has no store.json"),
-        (lambda x: (x / "store.json").unlink(), "is no store: it has no store.json"),
-        (lambda x: (x / "store.json").write_text("{"), "store.json cannot be read"),
-        (lambda x: (x / "store.json").write_text("[]"), "does not name the format 'spotsigs store'"),
-        (lambda x: edit_manifest(x, version=3), "has schema version 3, this program reads version 6"),
-        (lambda x: edit_manifest(x, kind="songs"), "contains songs, not vectors"),
-        (lambda x: (x / "ids.npy").unlink(), "ids.npy is missing"),
-        (lambda x: (x / "ids.npy").write_bytes((x / "ids.npy").read_bytes()[:-8]), "ids.npy is truncated: "),
-        (lambda x: (x / "ids.npy").write_bytes((x / "ids.npy").read_bytes() + b"x"), "ids.npy is too long: "),
-        (damage, "ids.npy does not match its checksum, it is damaged"),
-    ],
-)
-def test_what_is_refused(tmp_path, harm, sentence):
-    save_vectors(tmp_path / "x", some_vectors())
-    harm(tmp_path / "x")
-    with pytest.raises(InputError, match=sentence):
-        open_vectors(tmp_path / "x")
-
-
-def test_arrays_of_another_type_and_pickles_are_refused(tmp_path):
-    save_vectors(tmp_path / "x", some_vectors())
-    with writing(tmp_path / "y", "vectors") as store:
-        for path in (tmp_path / "x").glob("*.npy"):
-            shutil.copy(path, store.folder)
-        store.put("ids", np.arange(3.0))
-        store.facts = {"rows": 50, "n_signatures": 3}
-    with pytest.raises(InputError, match=r"ids\.npy is no array of 6 values of int32; build the store again"):
-        open_vectors(tmp_path / "y")
-    with writing(tmp_path / "z", "vectors") as store:
-        np.save(store.folder / "ids.npy", np.array([{}]), allow_pickle=True)
-        store.facts = {"rows": 3, "n_signatures": 3}
-    with pytest.raises(InputError, match=r"is no array of .* values of int32; build the store again"):
-        opened(tmp_path / "z", "vectors").array("ids", np.int32)

@@ -173,8 +173,7 @@ def test_results_of_other_tasks_are_not_used(tmp_path, left_by, monkeypatch):
 @pytest.mark.long
 def test_the_calling_process_holds_nothing_of_the_entries(tmp_path, monkeypatch):
     """Twenty times the signatures on as many pages: no more memory than blocks that are copied, and looked through."""
-    for block in ("outofcore.vectorize._COPIED", "storage.store._CHECKED"):
-        monkeypatch.setattr(f"spotsigs.{block}", 2**15)
+    monkeypatch.setattr("spotsigs.outofcore.vectorize._COPIED", 2**15)
     peaks = []
     for entries in (10, 200):
         draws = np.random.default_rng(1).integers(0, 500, (2000, entries)).astype(np.uint64)
