@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from baselines.hashing import splitmix64
-from baselines.verify import verified
 from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import require
+from spotsigs.matching.verify import verified
 from spotsigs.records import Corpus, Measure, Overlap, Pairs, Vectors
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from baselines.verify import compare
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks
 from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import InputError, require
+from spotsigs.matching.verify import compare
 from spotsigs.records import Corpus, FloatArray, Measure, Overlap, Pairs, Vectors
 
 MINIMA_BYTES = 2**28

@@ -66,11 +66,6 @@ class Shingles(SignatureScheme):
             rows = rows[hashes[rows] % np.uint64(self.mod_p) == 0]
         return hashes, rows
 
-    @property
-    def name(self) -> str:
-        """Label with the number of tokens in a shingle."""
-        return f"{self.k}-shingles"
-
     def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
         """Return the XXH64 of every shingle, in text order."""
         hashes, rows = self._selected(tokens)

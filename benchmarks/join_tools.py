@@ -29,13 +29,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from baselines.lsh_native import LshNative
-from baselines.verify import jaccard
 from benchmarks.quiet_timing import timed
 from data.collections.wt10g_like import Wt10gLike
 from spotsigs.contracts import Matcher
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.bounds import bounds
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
+from spotsigs.matching.verify import jaccard
 from spotsigs.records import Corpus, Vectors
 
 Found = tuple[NDArray[Any], NDArray[Any]]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.defaults import BAND, TAU
@@ -91,6 +92,10 @@ class VectorCollection(ABC):
 class SignatureScheme(ABC):
     """Function from tokens to signatures: a frozen keyword-only dataclass, with a YAML file in ``conf/signature/``.
 
+    A scheme sees one document and depends on nothing else, so that signatures are the same in memory, on disk and in
+    every process. `readable` is required. A faster ``__call__`` returns the same signatures; `chains`, or `located`
+    alone if it is faster, returns their positions.
+
     Attributes
     ----------
     label : str
@@ -103,29 +108,28 @@ class SignatureScheme(ABC):
     marked: ClassVar[bool] = False
 
     @abstractmethod
-    def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
-        """Return the XXH64 of every signature occurrence, in text order, repeats included."""
-
-    @abstractmethod
     def readable(self, text: str) -> list[str]:
-        """Return the same signatures in readable form, in text order."""
+        """Return every signature occurrence of a text in readable form, in text order, repeats included."""
 
-    @property
-    def name(self) -> str:
-        """The label, with what its parameters add to it."""
-        return self.label
+    def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
+        """Return the XXH64 of every signature occurrence, in text order, repeats included.
 
-    @property
-    def tells_languages(self) -> bool:
-        """Whether hashes distinguish shingles from spots, see `spotsigs.signatures.languages.IN_SHINGLES`."""
-        return False
+        The tokens have the text, with case and punctuation; by default, its readable signatures are hashed.
+        """
+        found = (signature.encode("utf-8", "replace") for signature in self.readable(tokens.text))
+        return np.fromiter(map(xxhash.xxh64_intdigest, found), np.uint64)
 
     def chains(self, tokens: Tokens) -> list[list[int]] | None:
-        """Return the numbers of the tokens that form each signature, in text order; None if they are not known."""
+        """Return the numbers of the tokens that form each signature, in text order; None if they are not known.
+
+        The list is as long as the array of ``__call__``; `spotsigs.inspect` marks these tokens.
+        """
         return None
 
     def located(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return the hash and the first token of every signature occurrence, in text order.
+
+        The hashes are those of ``__call__``, the tokens ascend. Boilerplate is removed by these positions.
 
         Raises
         ------
@@ -168,15 +172,17 @@ class Matcher(ABC):
     Attributes
     ----------
     label : str
-        Name in tables.
+        Name in tables. That of a method that is not `verified` contains ``unverified``.
     measure : str
-        Similarity of its pairs: a `Measure`, or another name.
+        Similarity that the threshold limits: a `Measure`, or another name. The pairs of ``jaccard``, the multiset
+        Jaccard similarity of the vectors, are compared with brute force.
     exact : bool
         The pairs equal those of brute force.
     verified : bool
-        The similarity of each pair is computed and reaches the threshold.
+        Each pair has its similarity, which reaches the threshold, so the pairs of a higher threshold are some of those
+        of a lower one. A method that is not verified may return NaN, and runs again at each threshold.
     reads_texts : bool
-        The method compares texts, not signatures.
+        The method compares `Corpus.texts`, not signatures.
     """
 
     label: ClassVar[str]
@@ -196,11 +202,6 @@ class Matcher(ABC):
     def threshold(self) -> float | None:
         """The least similarity that is reported; None if the method has no threshold."""
         return None
-
-    @property
-    def hash_tables(self) -> tuple[Any, Any]:
-        """The fields k and l, in the paper min-hashes of a key and tables; None for one that the method lacks."""
-        return getattr(self, "k", None), getattr(self, "l", None)
 
     def at(self, tau: float | None) -> Self:
         """Return the method with another threshold; unchanged if it has none, or none is given."""

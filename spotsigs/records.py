@@ -102,12 +102,15 @@ class Tokens:
     links : ndarray of int32, shape (n_tokens,), optional
         Link of each token, numbered from 1, ascending, 0 outside links; a block in a link begins another one. None if
         the text has no marks.
+    text : str
+        The text that was cut, without marks of links: with case, punctuation and white space.
     """
 
     buffer: NDArray[np.uint8]
     starts: NDArray[np.int32]
     ends: NDArray[np.int32]
     links: NDArray[np.int32] | None = None
+    text: str = field(default="", repr=False)
 
     def __len__(self) -> int:
         return len(self.starts)

@@ -11,7 +11,7 @@ import xxhash
 
 from spotsigs.contracts import Matcher, SignatureScheme
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.records import Corpus, Pairs, Signatures
+from spotsigs.records import Corpus, Pairs, Signatures, Tokens
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.text.tokens import tokenize
 
@@ -76,7 +76,8 @@ def check_signature_scheme(scheme: SignatureScheme) -> None:
     """Check that a signature scheme keeps its contract.
 
     Each signature is the XXH64 of its readable form, in text order; a copy in another process returns the same;
-    prose has signatures.
+    prose has signatures. If the scheme locates them, `located` has the same hashes and ascending tokens, at or before
+    the beginnings of `chains`.
 
     Raises
     ------
@@ -91,7 +92,22 @@ def check_signature_scheme(scheme: SignatureScheme) -> None:
         readable = [xxhash.xxh64_intdigest(signature.encode()) for signature in scheme.readable(text)]
         assert found == readable, f"{scheme.label}: the hashes of {text!r} are not those of its readable form"
         assert copy(tokens).tolist() == found, f"{scheme.label}: a pickled copy returns other signatures"
+        _check_positions(scheme, tokens, found)
     assert len(scheme(tokenize(TEXTS[2]))) > 0, f"{scheme.label}: prose has no signatures"
+
+
+def _check_positions(scheme: SignatureScheme, tokens: Tokens, found: list[int]) -> None:
+    """Check `located` and `chains` of a scheme that has them."""
+    chains = scheme.chains(tokens)
+    if chains is None and type(scheme).located is SignatureScheme.located:
+        return
+    hashes, firsts = scheme.located(tokens)
+    assert hashes.tolist() == found, f"{scheme.label}: located returns other signatures"
+    assert len(firsts) == len(found), f"{scheme.label}: located returns {len(firsts)} tokens for {len(found)} hashes"
+    known = np.all(np.diff(firsts, prepend=0, append=max(len(tokens) - 1, 0)) >= 0)
+    assert known, f"{scheme.label}: the first tokens do not ascend, or are not those of the text"
+    early = [chain[0] < first for chain, first in zip(chains or (), firsts.tolist(), strict=False)]
+    assert not any(early), f"{scheme.label}: a chain begins before the token of located"
 
 
 def news(seed: int, n: int = 60) -> list[str]:

@@ -109,7 +109,7 @@ def _measured(method: Method, tau: float | None, curve: Curve) -> dict[str, Any]
     values: dict[str, Any] = {
         "idf": band_text(*method.band),
         "tau": tau,
-        **dict(zip("kl", method.matcher.hash_tables, strict=True)),
+        **{name: getattr(method.matcher, name, None) for name in "kl"},
         "spots": curve.cells[at]["signatures"],
         "pairs": curve.cells[at]["pairs"],
         "macro_f1": float(curve.values("macro_f1")[at]),

@@ -116,7 +116,7 @@ def _row(label: str, method: Method, cell: dict[str, Any]) -> dict[str, Any]:
         "row": AT_PAPER,
         "idf": band_text(*IMATCH_BAND),
         "tau": method.tau,
-        **dict(zip("kl", method.matcher.hash_tables, strict=True)),
+        **{name: getattr(method.matcher, name, None) for name in "kl"},
         "spots": cell.get("signatures"),
         **{name: cell.get(name) for name in ("documents", "relative_recall", "pairs")},
         **cost(cell),

@@ -22,7 +22,7 @@ from spotsigs.method import Method
 from spotsigs.records import Signatures, Truth
 from spotsigs.runs.provenance import MIB
 from spotsigs.runs.warnings import near_tau
-from spotsigs.signatures.languages import count_in_shingles
+from spotsigs.signatures.languages import count_in_shingles, marks_shingles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ class Result:
             cohesion=cohesion(groups, pairs.chunks()),
             quality=None if truth is None else evaluate(pairs.chunks(), truth, groups, kept=decisions.kept),
             checksum=checksum(*_content(matched, named)),
-            in_shingles=_in_shingles(matched.signatures) if named and method.signature.tells_languages else 0,
+            in_shingles=_in_shingles(matched.signatures) if named and marks_shingles(method.signature) else 0,
             **more,
         )
 
@@ -149,7 +149,7 @@ class Result:
             "tau": self.method.tau,
             "idf_min": low,
             "idf_max": high,
-            **dict(zip("kl", matcher.hash_tables, strict=True)),
+            **{name: getattr(matcher, name, None) for name in "kl"},
             "memory_budget_mb": None if self.memory is None else self.memory / 1e6,
             "exact": matcher.exact,
             "verified": matcher.verified,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.contracts import SignatureScheme
 from spotsigs.errors import InputError, shown
 from spotsigs.records import Tokens
 from spotsigs.signatures.token_table import WordTable
@@ -28,6 +29,11 @@ IN_SHINGLES = np.uint64(1)
 
 _LEFT_OUT = {"ja", "th", "zh", "ms"}  # without spaces tokens are no words; Malay and Indonesian are hard to tell apart
 _OWN = Path(__file__).parent / "stopwords"
+
+
+def marks_shingles(scheme: SignatureScheme) -> bool:
+    """Return whether the hashes of a scheme, or of the scheme inside it, have the bit `IN_SHINGLES`."""
+    return getattr(getattr(scheme, "signature", scheme), "language", ENGLISH) == AUTO
 
 
 def tokens_of(words: str) -> list[str]:

@@ -130,15 +130,6 @@ class MainContent(SignatureScheme):
 
     signature: SignatureScheme
 
-    @property
-    def name(self) -> str:
-        """The name of the signatures, with what is done to them."""
-        return f"{self.signature.name}, {self.label}"
-
-    @property
-    def tells_languages(self) -> bool:  # noqa: D102 - as in the base
-        return self.signature.tells_languages
-
     def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
         """Return the hash of every signature inside the main content, in text order."""
         return self.located(tokens)[0]

@@ -216,10 +216,6 @@ class SpotSignatures(SignatureScheme):
         shown = [f"{name}={value!r}" for name, value in given.items() if (name, value) != ("language", ENGLISH)]
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    @property
-    def tells_languages(self) -> bool:  # noqa: D102 - as in the base
-        return self.language == AUTO
-
     def _parse(self, entry: str) -> tuple[str, int, int]:
         found = _NOTATION.fullmatch(entry)
         if found is None:

@@ -19,7 +19,7 @@ from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.parallel import all_cores, concatenated, over_blocks
 from spotsigs.contracts import CollectionScheme
 from spotsigs.records import Signatures, Tokens
-from spotsigs.signatures.languages import IN_SHINGLES
+from spotsigs.signatures.languages import IN_SHINGLES, marks_shingles
 from spotsigs.signatures.main_content import SHINGLE, MainContent, outline_of
 from spotsigs.signatures.template_kernels import PageFeatures, PageLinks, page_features, remove_templates
 from spotsigs.storage.store import concatenated_on_disk
@@ -53,7 +53,7 @@ class TemplateRemoval(MainContent, CollectionScheme):
     Sites are distinguished by the hosts of the documents' ids if these are URLs: a page's signatures depend on no page
     of another host. The result depends neither on the order of the documents nor on threads. Exact duplicates count
     once. Called with a single page, the scheme keeps its main content. Rule 4 applies to signatures whose hashes differ
-    from those of shingles (`SignatureScheme.tells_languages`), as with ``language=auto``.
+    from those of shingles (`marks_shingles`), as with ``language=auto``.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class TemplateRemoval(MainContent, CollectionScheme):
     def outline(self, tokens: Tokens, site: str = "") -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return the hashes and kinds of a page's signatures and links, in text order."""
         hashes, kinds = outline_of(self.signature, tokens, site)
-        if not self.tells_languages:
+        if not marks_shingles(self):
             return hashes, kinds
         shingles = hash_shingles(tokens, SHINGLE_TOKENS)
         shingles = shingles[(shingles >> np.uint64(32)) % np.uint64(ONE_IN) == 0] | IN_SHINGLES

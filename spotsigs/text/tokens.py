@@ -179,7 +179,7 @@ def tokenize(text: str) -> Tokens:
     if not isinstance(text, str):
         raise InputError(f"a text must be a str, got an object of type {type(text).__name__}")
     found = _cut(np.frombuffer(text.encode("utf-8", "replace"), np.uint8))
-    return tokenize(text.lower()) if found is None else found[0]
+    return replace(tokenize(text.lower()) if found is None else found[0], text=text)
 
 
 def _cut(data: NDArray[np.uint8]) -> tuple[Tokens, NDArray[np.int32]] | None:
@@ -229,9 +229,10 @@ def tokenize_marked(text: str) -> Tokens:
     data = text.encode("utf-8", "replace")
     found = _cut(np.frombuffer(data.translate(None, _MARKS), np.uint8))
     if found is None:
-        return tokenize_marked(_lowered(text))
+        return replace(tokenize_marked(_lowered(text)), text=unmarked(text))
     tokens, stops = found
-    return replace(tokens, links=_links_of(np.frombuffer(data, np.uint8), stops - (tokens.ends - tokens.starts)))
+    links = _links_of(np.frombuffer(data, np.uint8), stops - (tokens.ends - tokens.starts))
+    return replace(tokens, links=links, text=unmarked(text))
 
 
 def _lowered(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,23 +10,26 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 
+import pyarrow.parquet as pq
 import pytest
-from omegaconf import OmegaConf
+from hydra import compose, initialize_config_dir
+from in_process import front_door
 from pandas import read_csv
 
+import baselines
 import spotsigs
 from experiments.claims.judged_claims import judge_all
 from experiments.config import build
-from spotsigs import contracts, records
+from spotsigs import contracts, formats, records
 from spotsigs.signatures.languages import languages
-from spotsigs.testing import check_signature_scheme
+from spotsigs.testing import check_matcher, check_signature_scheme
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-MADE = ["baselines/same_length.py", "conf/matcher/same_length.yaml"]
-MADE += ["baselines/long_words.py", "conf/signature/long_words.yaml"]
+MADE = ["baselines/sentences.py", "conf/signature/sentences.yaml"]
+MADE += ["baselines/bottom_k.py", "conf/matcher/bottom_k.yaml"]
+MADE += ["spotsigs/formats/mbox.py", "conf/data/mbox.yaml"]
 """Files of the guide to new methods."""
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -238,22 +242,65 @@ def test_the_pages_count_the_languages():
     assert set(map(int, counted)) == {len(languages())}
 
 
-def test_the_methods_of_the_guide_run(monkeypatch):
-    page = (ROOT / "docs/add-a-method.md").read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def guide(tmp_path_factory):
+    """Write the files of the guide to a folder that extends the packages; return the folder."""
+    page, folder = (ROOT / "docs/add-a-method.md").read_text(encoding="utf-8"), tmp_path_factory.mktemp("guide")
     files = dict(re.findall(r"^`([\w/.]+)`:\n\n```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
     assert list(files) == MADE
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        for package in (baselines, formats):
+            more = str(folder / package.__name__.replace(".", "/"))
+            patch.setattr(package, "__path__", [*package.__path__, more])
+        yield folder
 
-    def made(code, yaml, group):
-        module = ModuleType(code.removesuffix(".py").replace("/", "."))
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-        exec(compile(files[code], code, "exec"), module.__dict__)
-        return build(OmegaConf.create({"tau": 0.3, group: OmegaConf.create(files[yaml])})[group], group)
 
-    matcher, scheme = made(*MADE[:2], "matcher"), made(*MADE[2:], "signature")
-    vectors = spotsigs.Vectors.from_sets([{"a", "b"}, {"c"}, {"d", "e"}, set()])
-    pairs = matcher(spotsigs.Corpus(vectors))
-    assert (matcher.threshold, pairs.i.tolist(), pairs.j.tolist()) == (0.3, [0], [2])
-    check_signature_scheme(scheme)
+LETTER = "From a@b Thu Jan  1 00:00:00 2026\nContent-Type: text/{kind}\n\n{text}\n\n"
+STORY = "The council has approved the plan. Is a new bridge needed? It will be built by the end of the year."
+
+
+def test_the_examples_of_the_guide_run(guide, tmp_path):
+    texts = [STORY, f"<p>{STORY} Advertisement.</p>", STORY.upper(), "A win in the rain for the home team."]
+    mail = tmp_path / "mail.mbox"
+    letters = [LETTER.format(kind="html" if text[0] == "<" else "plain", text=text) for text in texts]
+    mail.write_text("".join(letters), encoding="utf-8")
+    words = ["data=mbox", f"data.path={mail}", f"+data.shard_bytes={len(letters[0]) + 1}", "signature=sentences"]
+    runs = {"bottom": ["matcher=bottom_k"], "memory": [], "disk": ["memory=2GB", f"copy={tmp_path / 'kept'}"]}
+    choices = f"hydra.searchpath=[file://{guide / 'conf'}]"
+    pairs, sizes = [], []
+    for name, more in runs.items():
+        done = front_door(*words, "tau=0.5", "engine=serial", choices, f"hydra.run.dir={tmp_path / name}", *more)
+        assert done.returncode == 0, done.stderr
+        metrics = json.loads((tmp_path / name / "metrics.json").read_text(encoding="utf-8"))
+        sizes.append((metrics["documents"], metrics["signatures"], metrics["k"]))
+        pairs.append(pq.read_table(tmp_path / name / "pairs.parquet").to_pydict())
+    assert sizes == [(4, 7, 64), (4, 7, None), (4, 7, None)]
+    assert len(pairs[0]["similarity"]) == 1
+    assert pairs[0] == pairs[1] == pairs[2]
+    assert (tmp_path / "kept" / "mail.mbox").read_text(encoding="utf-8") == "".join(letters[:1] + letters[2:])
+
+
+def test_the_examples_of_the_guide_keep_the_contract(guide):
+    for group, choice, check in (
+        ("matcher", "bottom_k", check_matcher),
+        ("signature", "sentences", check_signature_scheme),
+    ):
+        with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+            choices = f"hydra.searchpath=[file://{guide / 'conf'}]"
+            config = compose("config", [f"{group}={choice}", choices], return_hydra_config=True)
+        check(build(config[group], group))
+
+
+def test_the_examples_of_the_guide_pass_the_linter(guide):
+    for name in (name for name in MADE if name.endswith(".py")):
+        for check in (["check"], ["format", "--check"]):
+            command = [sys.executable, "-m", "ruff", *check, "--stdin-filename", name, "-"]
+            code = (guide / name).read_text(encoding="utf-8")
+            done = subprocess.run(command, cwd=ROOT, input=code, capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_page_of_the_docs_is_in_the_index():

@@ -22,11 +22,7 @@ from spotsigs.matching.brute_force import BruteForce
 class Mine(BruteForce):
     label: ClassVar[str] = "My matcher"
     k: int = 3
-
-    @property
-    def hash_tables(self):
-        return self.k, 7
-
+    l: int = 7
 """
 
 POINTS = "[spotsigs.matcher]\nmine = mine:Mine\nmissing = mine:Missing\n"

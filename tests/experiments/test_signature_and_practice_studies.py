@@ -138,7 +138,7 @@ def test_the_bands_are_those_that_text_dedup_chooses():
             for label, setting in settings.experiment.settings.items()
             if label.startswith("MinHash")
         }
-    assert {label: matcher.hash_tables for label, matcher in matchers.items()} == {
+    assert {label: (matcher.k, matcher.l) for label, matcher in matchers.items()} == {
         "MinHash 14 x 8": (8, 14),
         "MinHash 25 x 10": (10, 25),
     }

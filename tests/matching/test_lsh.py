@@ -19,8 +19,8 @@ from baselines.lsh_native import (
     number_tokens,
     s_curve,
 )
-from baselines.verify import jaccard, similar_lengths, verified
 from spotsigs.errors import InputError
+from spotsigs.matching.verify import jaccard, similar_lengths, verified
 from spotsigs.records import Corpus
 
 documents_of = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 5), max_size=8).map(Counter), max_size=12)

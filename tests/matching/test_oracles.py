@@ -28,9 +28,9 @@ from strategies import examples, is_long, vectors
 from baselines.lsh import Lsh, Scheme
 from baselines.shingles import Shingles
 from baselines.sketch import Kind, Sketch, common_values
-from baselines.verify import jaccard
 from spotsigs import cluster, evaluate, relative_recall
 from spotsigs.clustering.clusters import cohesion
+from spotsigs.matching.verify import jaccard
 from spotsigs.records import Document, Pairs, Truth
 from spotsigs.text.charset import to_utf8
 from spotsigs.text.tokens import tokenize

@@ -15,7 +15,14 @@ from spotsigs.records import FloatArray, IntArray, Vectors
 class Verified(NamedTuple):
     """Candidate pairs ``i < j`` of Jaccard at least tau, sorted, without repeats.
 
-    ``candidates`` counts distinct candidate pairs, ``verifications`` those that pass the length filter.
+    Attributes
+    ----------
+    i, j : ndarray of int32
+        Rows of each pair.
+    similarity : ndarray of float64
+        Multiset Jaccard similarity of each pair.
+    candidates, verifications : int
+        Number of distinct candidate pairs, and of those that pass the length filter.
     """
 
     i: NDArray[np.int32]
@@ -26,7 +33,19 @@ class Verified(NamedTuple):
 
 
 def verified(vectors: Vectors, i: IntArray, j: IntArray, tau: float, threads: int | None = None) -> Verified:
-    """Keep the candidate pairs, in any order and orientation and with repeats, with ``intersection / union >= tau``."""
+    """Compute the similarity of candidate pairs and keep those with ``intersection / union >= tau``.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        Signature multisets.
+    i, j : ndarray of int
+        Rows of each candidate pair, in any order and orientation, with repeats.
+    tau : float
+        Similarity threshold in (0, 1].
+    threads : int, optional
+        Threads of the comparison; all cores by default.
+    """
     n = max(len(vectors), 1)
     key = np.minimum(i, j).astype(np.int64) * n + np.maximum(i, j)
     if not np.all(key[1:] > key[:-1]):
