@@ -61,13 +61,27 @@ class PeakMemory:
 class TreeMemory(PeakMemory):
     """Largest resident memory of this process and all its workers inside a ``with`` block, added up.
 
-    Pages that processes share are counted for each of them, so that the sum is an upper bound.
+    Pages that processes share are counted for each of them, so that the sum is an upper bound. It is at least the
+    largest memory of this process since its beginning, that of the detection of formats and thresholds included.
     """
 
     interval_seconds: float = 0.05
 
+    def __enter__(self) -> Self:
+        self.peak_bytes = peak_of_process()
+        return super().__enter__()
+
     def _record(self) -> None:
         self.peak_bytes = max(self.peak_bytes, memory_of_all()[0])
+
+
+def peak_of_process() -> int:
+    """Return the largest resident memory of this process since its beginning, in bytes."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return int(psutil.Process().memory_info().peak_wset)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def memory_of_all() -> tuple[int, int]:
