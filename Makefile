@@ -86,7 +86,7 @@ fuzz: $(VENV)/.installed ## hostile bytes to every reader, guided by coverage, t
 	FUZZ=1 $(BIN)/python -m pytest -q -m '' tests/outofcore/test_store_machine.py tests/clustering/test_copy_machine.py
 
 SOAK_MINUTES ?= 30
-soak: $(VENV)/.installed ## 8 workers on generated crawls; memory, files and processes in results/soak
+soak: $(VENV)/.installed ## 8 workers on generated crawls; memory, files and processes in results/runs/soak
 	$(BIN)/python tests/soak.py --minutes $(SOAK_MINUTES)
 
 audit: $(VENV)/.installed ## known vulnerabilities of the pinned versions, and their licences; needs a network

@@ -151,7 +151,7 @@ def _run(cell: Cell) -> dict[str, Any]:
 
 def _key(cell: Cell) -> str:
     """Return a hash of all that a cell's result depends on: its parameters, code, libraries and machine."""
-    files = ("quiet_timing.py", "join_tools.py", "allpairs.cpp", "requirements.txt")
+    files = ("join_tools.py", "allpairs.cpp", "requirements.txt")
     own = [hashlib.sha256(Path(__file__).with_name(name).read_bytes()).hexdigest() for name in files]
     parts = [asdict(cell), repr(COLLECTIONS[cell.collection]), code_checksum(), own, machine()]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]

@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from benchmarks.end_to_end import package_docs_html
-from benchmarks.quiet_timing import timed
+from experiments.harness.machine_load import timed
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.records import Document
 from spotsigs.signatures.extract import extract_shard
@@ -62,7 +62,7 @@ def measure(*, few: bool) -> list[dict[str, Any]]:
 def _speed(size: float, run: Callable[[], Any]) -> dict[str, Any]:
     """Return the median MB/s of several passes, after one that loads the kernels."""
     run()
-    seconds, contended, _ = timed(run)
+    seconds, _, contended, _ = timed(run)
     return {
         "mb_per_s": size / statistics.median(seconds),
         "most_mb_per_s": size / min(seconds),

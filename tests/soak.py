@@ -1,6 +1,6 @@
 """Match generated crawls with 8 workers for half an hour: memory, open files and processes must stay flat.
 
-`python tests/soak.py --minutes 30` writes `results/soak/soak.csv` and fails where something grows.
+`python tests/soak.py --minutes 30` writes `results/runs/soak/soak.csv` and fails where something grows.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def main() -> None:
     """Match crawls, write the samples, and compare the second quarter with the last."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--folder", type=Path, default=Path("results/soak"))
+    parser.add_argument("--folder", type=Path, default=Path("results/runs/soak"))
     given = parser.parse_args()
     rows = soak(given.minutes)
     given.folder.mkdir(parents=True, exist_ok=True)

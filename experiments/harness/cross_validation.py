@@ -249,7 +249,7 @@ def _add_weights(i, j, reached, halves, stories, sites, of_stories, of_sites, bo
 
 
 @dataclass(frozen=True)
-class Matched:
+class JoinedCollection:
     """Pairs of a collection by a method, and its truth."""
 
     pairs: Pairs
@@ -257,7 +257,7 @@ class Matched:
     levels: Levels
 
     @classmethod
-    def by(cls, stored: Stored, method: Method, taus: Sequence[float], site: str) -> Matched:
+    def by(cls, stored: Stored, method: Method, taus: Sequence[float], site: str) -> JoinedCollection:
         """Match a collection at the lowest threshold; a matcher without one has a single threshold of 0."""
         matcher = method.matcher.at(min(taus)) if method.tau is not None else method.matcher
         truth, matched = stored.truth(), stored.joined(method)(matcher.with_threads(1))
@@ -298,7 +298,7 @@ def over_splits(
         and ``left`` have an axis of samples between both, whose first entry is the collection itself; ``tau`` and the
         other measures are those of the collection itself. ``stories`` and ``sites``: effective numbers in the half.
     """
-    matched = Matched.by(stored, method, taus, site)
+    matched = JoinedCollection.by(stored, method, taus, site)
     every = PairsOfLevels.of(matched.pairs, matched.levels, taus)
     found: dict[str, list[Any]] = {}
     for halves, copies in _samples_of(matched.levels, splits, samples, stories=stories):
@@ -338,7 +338,7 @@ def tallies_over_splits(
     dict
         ``tallies``: lists of shape (splits, 3, halves, 1 + samples, thresholds), see `PairsOfLevels.tallies`.
     """
-    matched = Matched.by(stored, method, taus, site)
+    matched = JoinedCollection.by(stored, method, taus, site)
     levels = matched.levels
     every = PairsOfLevels.of(matched.pairs, levels, taus)
     small = np.bincount(levels.stories)[levels.stories] < below
@@ -362,7 +362,7 @@ def f1_of(tallies: FloatArray) -> FloatArray:
     return f1
 
 
-def _decided(matched: Matched, half: NDArray[np.bool_], tau: float, copies: FloatArray) -> dict[str, Any]:
+def _decided(matched: JoinedCollection, half: NDArray[np.bool_], tau: float, copies: FloatArray) -> dict[str, Any]:
     """Return the measures of pairs and leaders of a half at a threshold; lost and left also in each sample."""
     pairs, truth, levels = matched.pairs, matched.truth, matched.levels
     rows, numbers = np.flatnonzero(half), (np.cumsum(half) - 1).astype(np.int32)

@@ -1,14 +1,15 @@
-"""The machine during measurements: cores that other processes use, and memory of all processes over time."""
+"""The machine during measurements: repeated runs, cores that other processes use, and memory over time."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import psutil
 
@@ -16,6 +17,14 @@ from spotsigs.runs.provenance import TreeMemory, memory_of_all
 
 QUIET = 0.2
 """Most cores that other processes may use while a time is measured."""
+BATCH_SECONDS = 0.5
+"""Minimal seconds of a batch of runs, long enough to measure the load of other processes."""
+ENOUGH_SECONDS = 1.5
+"""Total seconds of undisturbed runs."""
+LONG_SECONDS = 5.0
+"""Seconds of an undisturbed run that is not repeated."""
+PATIENCE_SECONDS = 2.0
+"""Seconds of disturbed runs after which the result is contended."""
 
 
 class ForeignLoad:
@@ -54,6 +63,56 @@ def own_seconds() -> float:
         with suppress(psutil.Error):
             total += sum(worker.cpu_times()[:2])
     return total
+
+
+class Timing(NamedTuple):
+    """Seconds and results of the undisturbed runs, or of all if there are none (``contended``).
+
+    ``foreign`` has the cores that other processes used, for each batch.
+    """
+
+    seconds: list[float]
+    results: list[Any]
+    contended: bool
+    foreign: list[float]
+
+
+def timed(run: Callable[[], Any], repeats: int = 1) -> Timing:
+    """Run a function in batches until enough runs were undisturbed, or the time of disturbed ones is over.
+
+    Enough are `repeats` runs of together `ENOUGH_SECONDS`, or a long run. Return something small: all results are kept.
+    """
+    quiet: list[tuple[float, Any]] = []
+    disturbed: list[tuple[float, Any]] = []
+    foreign = []
+    while True:
+        batch: list[tuple[float, Any]] = []
+        with ForeignLoad() as load:
+            while sum(seconds for seconds, _ in batch) < BATCH_SECONDS:
+                began = time.perf_counter()
+                result = run()
+                batch.append((time.perf_counter() - began, result))
+        foreign.append(load.cores)
+        (quiet if load.cores <= QUIET else disturbed).extend(batch)
+        total = sum(seconds for seconds, _ in quiet)
+        enough = len(quiet) >= repeats and total >= ENOUGH_SECONDS
+        if enough or any(seconds >= LONG_SECONDS for seconds, _ in quiet):
+            break
+        if sum(seconds for seconds, _ in disturbed) >= PATIENCE_SECONDS:
+            break
+    counted = quiet or disturbed
+    return Timing([seconds for seconds, _ in counted], [result for _, result in counted], not quiet, foreign)
+
+
+def wait_until_quiet(seconds: float) -> None:
+    """Wait until other processes use hardly any of the machine for a second, for a limited time."""
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        with ForeignLoad() as load:
+            time.sleep(1)
+        if load.cores <= QUIET:
+            return
+        time.sleep(min(5.0, max(0.0, until - time.perf_counter())))
 
 
 class TracedMemory(TreeMemory):

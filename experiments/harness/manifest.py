@@ -18,6 +18,8 @@ from spotsigs.runs.provenance import CODE, git, provenance
 NAME = "manifest.csv"
 UNLISTED = ("cells", "runs", "variants", "threshold")
 """Subfolders of the results that are not committed."""
+DERIVED = ("README.md", "claims.csv", "claims.md")
+"""Files that ``experiment=claims`` derives from the others, as a test compares."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +175,7 @@ def check(results: Path, producers: Sequence[str]) -> list[str]:
     """
     rows = {row.file: row for row in read(results)}
     present = {path.relative_to(results).as_posix(): path for path in _files_below(results)}
-    present = {name: path for name, path in present.items() if name != NAME and name.split("/")[0] not in UNLISTED}
+    present = {k: path for k, path in present.items() if k.split("/")[0] not in (NAME, *DERIVED, *UNLISTED)}
     found = [f"{name} has no row" for name in sorted(present.keys() - rows.keys())]
     found += [f"{name} has a row and no file" for name in sorted(rows.keys() - present.keys())]
     for name in sorted(present.keys() & rows.keys()):
@@ -187,6 +189,16 @@ def check(results: Path, producers: Sequence[str]) -> list[str]:
             if git("merge-base", "--is-ancestor", commit, "HEAD") is None:
                 found.append(f"commit {commit} is not in the history of this one")
     return found
+
+
+def is_current(results: Path, experiment: str) -> bool:
+    """Return whether the files of an experiment are those that the commit of this checkout wrote, without changes."""
+    about = provenance()
+    rows = {row.file: row for row in read(results) if row.file.startswith(f"{experiment}/")}
+    files = {path.relative_to(results).as_posix(): path for path in _files_below(results / experiment)}
+    if about["dirty"] or not rows or rows.keys() != files.keys():
+        return False
+    return all(rows[name].commit == about["commit"] and rows[name].sha256 == checksum(files[name]) for name in rows)
 
 
 def age(commit: str) -> int | None:

@@ -32,6 +32,9 @@ from spotsigs.runs.provenance import provenance
 IMATCH_BAND = (0.4, 0.75)
 """IDF band of I-Match and of the WT10g runs (Tables 1 and 2)."""
 
+PATIENCE_SECONDS = 600.0
+"""Seconds that a run which replaces committed results waits for a quiet machine before each time it measures."""
+
 SEVERAL = "several collections"
 """Name of the data of an experiment that chooses its collections itself."""
 
@@ -231,7 +234,8 @@ def run(settings: Settings) -> str:
         return str(experiment(settings))
     written = results / "runs" / f"{name}.writing"
     shutil.rmtree(written, ignore_errors=True)
-    work = replace(Work.begin(results, settings), folder=written)
+    work = Work.begin(results, settings)
+    work = replace(work, folder=written, cells=replace(work.cells, patience=PATIENCE_SECONDS))
     about, start = provenance(), perf_counter()
     try:
         text = str(experiment(replace(settings, work=work)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments.claims.facts import Fact
 from experiments.harness.extracted_collections import Source, Stored
-from experiments.harness.machine_load import QUIET, ForeignLoad
+from experiments.harness.machine_load import QUIET, ForeignLoad, timed
 from spotsigs.contracts import Matcher
 from spotsigs.engines import Serial
 from spotsigs.evaluation.metrics import relative_recall
@@ -21,9 +21,7 @@ from spotsigs.records import Corpus, Pairs
 from spotsigs.runs.provenance import MIB, PeakMemory
 from spotsigs.signatures.extract import extract, extract_shard
 
-PATIENCE_SECONDS = 10.0  # maximal time of waiting for an idle machine
 FEW = 100  # documents in the run that loads the kernels
-LONG_SECONDS = 5.0  # a run this long is not repeated
 
 
 def time_matcher(*, stored: Stored, method: Method, repeats: int, base: Matcher | None = None) -> dict[str, Any]:
@@ -40,7 +38,7 @@ def time_matcher(*, stored: Stored, method: Method, repeats: int, base: Matcher 
     method : Method
         Method, with its threshold and threads; a collection of vectors is not filtered.
     repeats : int
-        Number of undisturbed runs; a long run is not repeated.
+        Least number of undisturbed runs, see `experiments.harness.machine_load.timed`.
     base : Matcher, optional
         Matcher whose pairs are the recall base.
 
@@ -98,48 +96,25 @@ def _load_kernels(matcher: Matcher, corpus: Corpus) -> None:
 
 def _of_all(matcher: Matcher, corpus: Corpus, repeats: int) -> tuple[dict[str, Any], Pairs]:
     """Return the times of complete runs, and the pairs."""
-    runs = _quiet_runs(matcher, corpus, repeats)
-    quiet = [run for run in runs if run.foreign <= QUIET]
-    counted = quiet or runs
-    pairs = runs[-1].pairs
+    last: list[Pairs] = []
+
+    def run() -> Mapping[str, float]:
+        last.clear()  # free the previous pairs first
+        last.append(matcher(corpus))
+        return last[0].seconds
+
+    timing = timed(run, repeats)
+    totals = [(each["sort_hash"] + each["cluster"]) * 1000 for each in timing.results]
     return {
-        "sort_hash_ms": statistics.median(run.pairs.seconds["sort_hash"] for run in counted) * 1000,
-        "cluster_ms": statistics.median(run.pairs.seconds["cluster"] for run in counted) * 1000,
-        "total_ms": statistics.median(run.total for run in counted) * 1000,
-        "runs_ms": [run.total * 1000 for run in counted],
-        "foreign_cores": [run.foreign for run in runs],
-        "contended": not quiet,
-        "counters": dict(pairs.counters),
-        "stage_seconds": dict(pairs.seconds),
-    }, pairs
-
-
-@dataclass(frozen=True)
-class _Run:
-    pairs: Pairs
-    foreign: float
-
-    @property
-    def total(self) -> float:
-        return self.pairs.seconds["sort_hash"] + self.pairs.seconds["cluster"]
-
-
-def _quiet_runs(matcher: Matcher, corpus: Corpus, repeats: int) -> list[_Run]:
-    """Repeat until enough runs were undisturbed or the time limit is reached."""
-    runs: list[_Run] = []
-    waited = 0.0
-    while True:
-        with ForeignLoad() as load:
-            pairs = matcher(corpus)
-        runs.append(_Run(pairs, load.cores))
-        quiet = sum(run.foreign <= QUIET for run in runs)
-        if quiet >= repeats or (quiet and runs[-1].total >= LONG_SECONDS):
-            return runs
-        if load.cores > QUIET:
-            if waited >= PATIENCE_SECONDS or len(runs) >= 3 * repeats:
-                return runs
-            waited += max(runs[-1].total, 0.5)
-            time.sleep(0.5)
+        "sort_hash_ms": statistics.median(each["sort_hash"] for each in timing.results) * 1000,
+        "cluster_ms": statistics.median(each["cluster"] for each in timing.results) * 1000,
+        "total_ms": statistics.median(totals),
+        "runs_ms": totals,
+        "foreign_cores": timing.foreign,
+        "contended": timing.contended,
+        "counters": dict(last[0].counters),
+        "stage_seconds": dict(last[0].seconds),
+    }, last[0]
 
 
 def quotient(name: str, above: dict[str, Any], below: dict[str, Any], column: str = "total_ms") -> Fact | None:

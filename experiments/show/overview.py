@@ -14,8 +14,8 @@ from spotsigs.output_files import read_json
 
 FILES = (
     "`python run.py experiment=all` writes every table and figure below ([how](../docs/reproduction.md)), and "
-    "`experiment=claims` writes this page. `make bench`, `make race` and `make soak` write `bench/`, `race/` and "
-    "`soak/` ([how](../benchmarks/README.md)). The `.json` of each table and figure states its command, commit, "
+    "`experiment=claims` writes this page. `make bench` and `make race` write `bench/` and `race/` "
+    "([how](../benchmarks/README.md)). The `.json` of each table and figure states its command, commit, "
     "machine, seeds and inputs. A time during which other processes ran is n/a. Folders of runs (`runs/`) and finished "
     "cells (`cells/`) are not committed."
 )

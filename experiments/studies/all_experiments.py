@@ -1,4 +1,4 @@
-"""All experiments in order, then the claims ledger."""
+"""All experiments in order, those that measure time first, then the claims ledger."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 from tqdm import tqdm
 
-from experiments.config import Experiment, Settings, composed, overrides
+from experiments.config import NOT_OF_RESULTS, Experiment, Settings, composed, overrides
+from experiments.harness.manifest import is_current
 from experiments.harness.study import run
+from experiments.run_folders import variant
 from spotsigs.errors import InputError
 from spotsigs.spelling import spelled
 
@@ -18,8 +20,8 @@ from spotsigs.spelling import spelled
 class Everything(Experiment):
     """Every table, figure, the claims ledger and the overview.
 
-    Results are cached, so an interrupted run resumes. An experiment whose pages cannot be fetched is omitted. If one
-    fails, the others run, and the run fails at its end.
+    Results are cached, so an interrupted run resumes; an experiment whose committed results are of the same commit is
+    omitted. So is one whose pages cannot be fetched. If one fails, the others run, and the run fails at its end.
 
     Attributes
     ----------
@@ -42,12 +44,16 @@ class Everything(Experiment):
         general = [word for word in mine if not word.startswith(("data=", "data."))]
         if self.documents is not None:
             general.append(f"data.documents={self.documents}")
-        wanted = [(name, mine) for name in self.pages] + [(name, general) for name in self.vectors]
+        wanted = [(name, general) for name in self.vectors] + [(name, mine) for name in self.pages]
         wanted += [("claims", mine)]
+        other = variant(overrides(), (*NOT_OF_RESULTS, "experiment.results"))
         plans = [composed(f"experiment={name}", *given) for name, given in wanted]
         parts: list[str] = []
         failed: list[str] = []
         for (name, _), plan in zip(tqdm(wanted, "experiments", unit="experiment", disable=None), plans, strict=True):
+            if not other and is_current(self.results, name):
+                parts.append(f"{self.results / name} has the results of this commit")
+                continue
             try:
                 parts.append(run(plan))
             except InputError as error:

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from experiments.claims.judged_claims import judge_all, summary, write_ledger
 from experiments.config import Experiment, Settings
-from experiments.harness.study import Work
 from experiments.show.overview import overview
 from spotsigs.output_files import write_text
 
@@ -23,5 +22,4 @@ class Claims(Experiment):
         judged = judge_all(self.results)
         write_ledger(self.results, judged)
         write_text(self.results / "README.md", overview(self.results, judged))
-        Work.begin(self.results, settings).record("claims")
         return f"{summary(judged)}\n\nledger: {self.results / 'claims.md'}"

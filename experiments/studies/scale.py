@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import shutil
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import process_time
 from typing import Any, ClassVar, NamedTuple
@@ -13,7 +14,7 @@ import numpy as np
 
 from data.collections.synthetic import Synthetic, write_jsonl
 from experiments.config import Experiment, Settings
-from experiments.harness.machine_load import TracedMemory
+from experiments.harness.machine_load import QUIET, ForeignLoad, TracedMemory, wait_until_quiet
 from experiments.harness.study import Work, equally_exact
 from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
@@ -29,7 +30,7 @@ from spotsigs.outofcore.pipeline import Store, fitting
 from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.segments import Segments
 from spotsigs.outofcore.vectorize import parse_memory
-from spotsigs.output_files import read_json, write_json
+from spotsigs.output_files import write_json
 from spotsigs.signatures.idf import IdfFilter
 
 STAGES = ("extract", "layout", "join", "clusters", "tables")
@@ -56,8 +57,8 @@ class Scale(Experiment):
 
     Attributes
     ----------
-    documents : int
-        Number of pages; WT10g has 1,171,960 after the paper's filters.
+    documents : list of int
+        Numbers of pages, each a run; WT10g has 1,171,960 after the paper's filters.
     memory : str
         Memory budget of all processes.
     """
@@ -65,27 +66,35 @@ class Scale(Experiment):
     reads: ClassVar[tuple[str, ...]] = (
         *("signature", "tau", "sets", "idf", "idf_min", "idf_max", "min_spots", "clusters", "keep"),
     )
-    replaces: ClassVar[bool] = False
-
-    documents: int = 20_000
+    documents: list[int] = field(default_factory=lambda: [20_000])
     memory: str = "2GB"
 
     def __post_init__(self) -> None:
-        require(self.documents >= 1, f"documents must be at least 1, got {self.documents}")
+        for documents in self.documents:
+            require(documents >= 1, f"documents must be at least 1, got {documents}")
+        require(len(self.documents) > 0, "documents must have at least one number")
         parse_memory(self.memory)
 
     def __call__(self, settings: Settings) -> str:
-        """Run all stages; return the table."""
+        """Run all stages with each number of documents; return the table."""
         work = Work.begin(self.results, settings)
-        folder = work.folder / f"{self.documents:010d}"
+        runs = [self._measured(work, settings, documents) for documents in self.documents]
+        return _report(work, runs)
+
+    def _measured(self, work: Work, settings: Settings, documents: int) -> dict[str, Any]:
+        """Run all stages, and draw the memory over time."""
+        folder = work.folder / "pages"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        size = _write_pages(Synthetic(documents=self.documents, seed=settings.seed), folder, settings.engine)
-        with TracedMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
+        size = _write_pages(Synthetic(documents=documents, seed=settings.seed), folder, settings.engine)
+        wait_until_quiet(work.cells.patience)
+        with ForeignLoad() as load, TracedMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
             found, clusters = self._run(settings, folder, memory)
-        rows = stage_rows(folder / "trace.csv", self.documents, size)
+        if load.cores > QUIET:
+            work.cells.contended.append(f"{documents} documents")
+        rows = stage_rows(folder / "trace.csv", documents, size)
         facts: dict[str, Any] = {
-            "documents": self.documents,
+            "documents": documents,
             "input_bytes": size,
             "memory": parse_memory(self.memory),
             "peak_bytes": max(int(row["peak_mb"] * 1e6) for row in rows),
@@ -97,11 +106,10 @@ class Scale(Experiment):
             "join_in_memory_core_seconds": _compare(found, settings.method.tau or 1.0),
             "tau": settings.method.tau,
         }
-        write_json(folder / "scale.json", facts)
-        self._draw(work, folder)
-        shutil.rmtree(folder / "pages")
-        shutil.rmtree(folder / "store")
-        return _report(work, facts)
+        write_json(work.folder / f"scale-{documents}.json", facts)
+        self._draw(work, documents, read_trace(folder / "trace.csv"))
+        shutil.rmtree(folder)
+        return facts
 
     def _run(self, settings: Settings, folder: Path, memory: TracedMemory) -> tuple[Matched[Segments, PairFiles], int]:
         """Run the stages from pages to tables."""
@@ -131,31 +139,31 @@ class Scale(Experiment):
         require(int(decisions.kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
         return found, int(np.count_nonzero(clusters.sizes > 1))
 
-    def _draw(self, work: Work, folder: Path) -> None:
-        samples = read_trace(folder / "trace.csv")
+    def _draw(self, work: Work, documents: int, samples: list[TraceLine]) -> None:
         points = [Point(panel="", series=s.stage or "start", x=s.seconds, y=s.total / 1e6) for s in samples]
         budget = parse_memory(self.memory) / 1e6
         points += [Point(panel="", series="budget", x=seconds, y=budget) for seconds in (0.0, samples[-1].seconds)]
         panel = Panel(name="", x_label="seconds", y_label="MB, all processes", y_range=(0, 1.1 * budget))
-        caption = f"Memory of all processes, {self.documents:,} pages under {self.memory}"
-        work.figure(draw_lines, f"memory-{self.documents}", caption, [panel], points)
+        caption = f"Memory of all processes, {documents:,} pages under {self.memory}"
+        work.figure(draw_lines, f"memory-{documents}", caption, [panel], points)
 
 
-def _report(work: Work, facts: dict[str, Any]) -> str:
-    """Write the stages of all sizes; return the table as text."""
-    runs = sorted((read_json(path) for path in work.folder.glob("*/scale.json")), key=lambda run: run["documents"])
-    note = (
-        f"{facts['documents']:,} pages, {facts['input_bytes'] / 1e9:.2f} GB, {facts['pairs']:,} pairs, "
-        f"{facts['clusters']:,} clusters; peak {facts['peak_bytes'] / 1e6:,.0f} MB of {facts['memory'] / 1e6:,.0f} MB"
-    )
-    core = facts["join_in_memory_core_seconds"]
-    on_disk = next(row["core_seconds"] for row in facts["rows"] if row["stage"] == "join")
-    note += (
-        f"; pairs equal to those of one join in memory, which takes {core:,.1f} core seconds: "
-        f"{on_disk / max(core, 1e-9):.1f} times as many on disk"
-    )
+def _report(work: Work, runs: Sequence[dict[str, Any]]) -> str:
+    """Write the stages of all runs; return the table as text."""
     rows = [row for run in runs for row in run["rows"]]
-    return work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=[note]), "stages")
+    notes = [_note(run) for run in runs]
+    return work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=notes), "stages")
+
+
+def _note(run: dict[str, Any]) -> str:
+    core = run["join_in_memory_core_seconds"]
+    on_disk = next(row["core_seconds"] for row in run["rows"] if row["stage"] == "join")
+    return (
+        f"{run['documents']:,} pages, {run['input_bytes'] / 1e9:.2f} GB, {run['pairs']:,} pairs, "
+        f"{run['clusters']:,} clusters; peak {run['peak_bytes'] / 1e6:,.0f} MB of {run['memory'] / 1e6:,.0f} MB; pairs "
+        f"equal to those of one join in memory, which takes {core:,.1f} core seconds: "
+        f"{on_disk / max(core, 1e-9):.1f} times as many on disk."
+    )
 
 
 def _write_pages(collection: Synthetic, folder: Path, engine: Engine) -> int:
@@ -165,11 +173,7 @@ def _write_pages(collection: Synthetic, folder: Path, engine: Engine) -> int:
     with tqdm(desc="writing", total=collection.documents, unit=" pages", disable=None, leave=False) as progress:
         for pages in write_jsonl(collection, folder / "pages", engine):
             progress.update(pages)
-    return _bytes_below(folder / "pages")
-
-
-def _bytes_below(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return sum(path.stat().st_size for path in (folder / "pages").rglob("*") if path.is_file())
 
 
 class TraceLine(NamedTuple):

@@ -17,7 +17,7 @@ import psutil
 
 MIB = 1024 * 1024
 
-CODE = ("spotsigs", "baselines", "data", "experiments", "hydra_plugins", "conf", "run.py")
+CODE = ("spotsigs", "baselines", "data", "experiments", "benchmarks", "hydra_plugins", "conf", "run.py")
 """Paths of a checkout whose files decide a result; results, tests and pages of documentation do not."""
 
 LIBRARIES = ("numpy", "numba", "scipy", "pyarrow", "datasketch", "selectolax", "resiliparse", "regex", "xxhash")

@@ -80,13 +80,12 @@ def test_memory_of_stages_is_traced(tmp_path, monkeypatch):
 def test_a_small_run(tmp_path):
     asked = ["experiment=scale", "engine=serial", f"experiment.results={tmp_path}", "experiment.memory=1GB"]
     # a process of its own: its memory is what is measured
-    command = [sys.executable, "run.py", *asked, "experiment.documents=600"]
+    command = [sys.executable, "run.py", *asked, "experiment.documents=[600]"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
-    folder = tmp_path / "scale" / "0000000600"
-    facts = read_json(folder / "scale.json")
+    facts = read_json(tmp_path / "scale/scale-600.json")
     assert facts["peak_bytes"] < 10**9
-    assert len(pd.read_parquet(folder / "pairs.parquet")) == facts["pairs"] > 50
-    assert not (folder / "store").exists()
+    assert facts["pairs"] > 50
+    assert not (tmp_path / "scale/pages").exists()
     assert (tmp_path / "scale" / "memory-600.svg").exists()
     assert "pairs equal to those of one join in memory" in done.stdout
