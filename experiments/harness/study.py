@@ -235,7 +235,7 @@ def run(settings: Settings) -> str:
     written = results / "runs" / f"{name}.writing"
     shutil.rmtree(written, ignore_errors=True)
     work = Work.begin(results, settings)
-    work = replace(work, folder=written, cells=replace(work.cells, patience=PATIENCE_SECONDS))
+    work = replace(work, folder=written, cache=replace(work.cache, patience=PATIENCE_SECONDS))
     about, start = provenance(), perf_counter()
     try:
         text = str(experiment(replace(settings, work=work)))

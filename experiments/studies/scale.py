@@ -87,11 +87,11 @@ class Scale(Experiment):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         size = _write_pages(Synthetic(documents=documents, seed=settings.seed), folder, settings.engine)
-        wait_until_quiet(work.cells.patience)
+        wait_until_quiet(work.cache.patience)
         with ForeignLoad() as load, TracedMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
             found, clusters = self._run(settings, folder, memory)
         if load.cores > QUIET:
-            work.cells.contended.append(f"{documents} documents")
+            work.cache.contended.append(f"{documents} documents")
         rows = stage_rows(folder / "trace.csv", documents, size)
         facts: dict[str, Any] = {
             "documents": documents,
