@@ -85,6 +85,20 @@ fuzz: $(VENV)/.installed ## hostile bytes to every reader, guided by coverage, t
 	@for target in $(TARGETS); do $(BIN)/python tests/fuzz/fuzz.py $$target -max_total_time=$(FUZZ_SECONDS) || exit 1; done
 	FUZZ=1 $(BIN)/python -m pytest -q -m '' tests/outofcore/test_store_machine.py tests/clustering/test_copy_machine.py
 
+# in this order: times first, which wait for a quiet machine; PARTS=experiments leaves out the others
+PARTS ?= bench race experiments scale pages
+.PHONY: results $(addprefix results-,$(PARTS))
+results: $(addprefix results-,$(PARTS)) ## make all committed results, see docs/reproduction.md; a stopped run continues
+results-bench: bench
+results-race: race
+results-experiments: $(VENV)/.installed
+	$(BIN)/python run.py experiment=all
+results-scale: $(VENV)/.installed
+	$(BIN)/python run.py experiment=scale
+results-pages: $(VENV)/.installed
+	$(BIN)/python run.py experiment=claims
+	$(BIN)/python -m experiments.harness.manifest
+
 SOAK_MINUTES ?= 30
 soak: $(VENV)/.installed ## 8 workers on generated crawls; memory, files and processes in results/runs/soak
 	$(BIN)/python tests/soak.py --minutes $(SOAK_MINUTES)

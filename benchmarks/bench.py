@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -24,6 +25,8 @@ from tqdm import tqdm
 from benchmarks import extraction
 from benchmarks.join_tools import ALL_TAUS, JOIN, PACKAGES, PEER_TAUS, SKETCH_TAUS, TOOLS
 from data.collections.wt10g_like import DOCUMENTS, LONG, Wt10gLike
+from experiments.harness.machine_load import wait_until_quiet
+from experiments.harness.manifest import problems, record
 from experiments.harness.result_cache import code_checksum
 from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
@@ -49,6 +52,12 @@ SMALLER = {
 """Next smaller collection, from whose times those of a collection are forecast."""
 LIMIT_SECONDS = 180
 """Maximal seconds of a cell's process, including the preparation of its input."""
+PATIENCE_SECONDS = 300.0
+"""Seconds to wait for a quiet machine before a cell of the whole benchmark."""
+CAPTION = (
+    "Seconds from vectors in memory to verified pairs, by tool, on two threads where a tool has them; short: 21 "
+    "signatures a document, long: 190; line: the threshold at which the paper's runtimes cross"
+)
 PLOTTED = ("short 100k", "short 1.17M", "long 100k")
 
 
@@ -87,8 +96,8 @@ def _is_selected(cell: Cell) -> bool:
 class Bench:
     """Benchmark run with its finished cells."""
 
-    def __init__(self, cache: Path) -> None:
-        self.cache = cache
+    def __init__(self, cache: Path, patience: float = 0) -> None:
+        self.cache, self.patience = cache, patience
         self.done: dict[Cell, dict[str, Any]] = {}
 
     def measure(self, cell: Cell) -> None:
@@ -100,6 +109,7 @@ class Bench:
         elif reason:
             self.done[cell] = {"status": "omitted", "reason": reason}
         else:
+            wait_until_quiet(self.patience)
             self.done[cell] = _run(cell)
             if self.done[cell]["status"] == "limit" or self.done[cell].get("contended") is False:
                 write_json(path, self.done[cell])
@@ -107,6 +117,10 @@ class Bench:
     def rows(self) -> list[dict[str, Any]]:
         """Return each cell with its result."""
         return [asdict(cell) | result for cell, result in self.done.items()]
+
+    def contended(self) -> list[Cell]:
+        """Return the cells that other processes disturbed."""
+        return [cell for cell, result in self.done.items() if result.get("contended")]
 
     def _too_slow(self, cell: Cell) -> str:
         """Return the reason why a cell takes too long, or an empty string.
@@ -224,7 +238,7 @@ def write_tables(folder: Path) -> None:
         Panel(name=name, x_label="tau", y_label="seconds", y_log=True, marks=[Mark(label="", x=0.78)]) for name in names
     ]
     if points:
-        draw_lines(folder / "seconds", panels, points)
+        draw_lines(folder / "seconds", panels, points, CAPTION)
 
 
 def main() -> None:
@@ -237,9 +251,13 @@ def main() -> None:
     parser.add_argument("--tables", action="store_true", help="only write the tables and the figure again")
     arguments = parser.parse_args()
     chosen = arguments.collection, arguments.tool, arguments.tau
-    out = arguments.out or (ROOT / "results/runs/bench" if any(chosen) else ROOT / "results/bench")
+    began, partial = time.perf_counter(), any(chosen)
+    committed = not (arguments.out or partial)
+    written = ROOT / "results/runs/bench.writing"
+    out = arguments.out or (ROOT / "results/runs/bench" if partial else ROOT / "results/bench")
     if not arguments.tables:
-        bench = Bench(ROOT / "results/cells/bench")
+        out = written if committed else out
+        bench = Bench(ROOT / "results/cells/bench", 0 if partial else PATIENCE_SECONDS)
         with tqdm(plan(*chosen), unit="cell", disable=None) as bar:
             for cell in bar:
                 bar.set_description(f"{cell.collection}, {cell.tool}, tau {cell.tau}")
@@ -248,10 +266,15 @@ def main() -> None:
         pd.json_normalize(bench.rows()).to_csv(out / "cells.csv", index=False, lineterminator="\n")
         write_json(out / "machine.json", machine())
         if not arguments.tool:
-            speeds = pd.DataFrame(extraction.measure(few=any(chosen)))
+            speeds = pd.DataFrame(extraction.measure(few=partial))
             speeds.to_csv(out / "extraction.csv", index=False, lineterminator="\n")
     write_tables(out)
     print((out / "bench.md").read_text("utf-8"))
+    if out == written:
+        contended = [" ".join(map(str, asdict(cell).values())) for cell in bench.contended()]
+        reasons = problems(provenance(), contended=contended)
+        seconds = time.perf_counter() - began
+        print(record(ROOT / "results", "bench", written, seconds=seconds, inputs={}, reasons=reasons))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Whole tools, from files to kept documents, as a user runs them: ``make race``, or ``make race SIZE=300`` to try it.
 
+Finished rows are in ``results/runs/race``, so that a stopped race continues; a complete one replaces ``results/race``.
+
 Each run is a process on the same cores, after one on a few documents that compiles and fills caches. Seconds are those
 of the wall, core seconds those of all its processes, peak memory that of all its processes together (shared pages
 counted once, where the system reports them). The text of pages is extracted once for all tools that read text; its
@@ -32,7 +34,8 @@ import psutil
 from benchmarks.dedup_tools import TEXTS, TOOLS, documents
 from data.collections.newsframes import NewsFrames
 from data.collections.package_docs import PackageDocs
-from experiments.harness.machine_load import QUIET, ForeignLoad
+from experiments.harness.machine_load import QUIET, ForeignLoad, wait_until_quiet
+from experiments.harness.manifest import problems, record
 from experiments.show.tables import Column, Table
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError
@@ -44,6 +47,8 @@ from spotsigs.runs.provenance import provenance
 ROOT = Path(__file__).parents[1]
 LIMIT_SECONDS = 600.0
 SAMPLE_SECONDS = 0.2
+PATIENCE_SECONDS = 300.0
+"""Seconds to wait for a quiet machine before a run of a whole collection."""
 FEW = 60
 """Documents of the run that compiles."""
 
@@ -103,10 +108,16 @@ def write_collection(name: str, path: Path, size: int | None) -> None:
             file.write(json.dumps({"id": page.id, "html": content, "cluster": page.cluster}) + "\n")
 
 
-def timed(arguments: Sequence[str], cores: Sequence[int], log: Path, limit: float = LIMIT_SECONDS) -> dict[str, Any]:
-    """Run a command on some cores; return its seconds, core seconds, peak memory and a remark on a failure."""
+def timed(
+    arguments: Sequence[str], cores: Sequence[int], log: Path, limit: float = LIMIT_SECONDS, patience: float = 0
+) -> dict[str, Any]:
+    """Run a command on some cores; return its seconds, core seconds, peak memory and a remark on a failure.
+
+    First it waits for a quiet machine, at most `patience` seconds.
+    """
     seconds: dict[int, float] = {}
     peak = 0
+    wait_until_quiet(patience)
     began = time.perf_counter()
     with ForeignLoad() as load, log.open("wb") as output:
         pin = partial(os.sched_setaffinity, 0, cores) if hasattr(os, "sched_setaffinity") else None
@@ -182,26 +193,27 @@ class Race:
 
     def __init__(self, name: str, size: int | None, cores: Sequence[int], work: Path, limit: float) -> None:
         self.name, self.cores, self.work, self.limit = name, cores, work, limit
+        self.patience = 0.0 if size else PATIENCE_SECONDS
         self.pages = work / f"{name}.jsonl"
         if not self.pages.exists():
             write_collection(name, self.pages, size)
         self.texts: dict[str, tuple[Path, dict[str, Any]]] = {}
         self.documents = sum(1 for _ in documents(self.pages))
 
-    def rows(self, tools: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Run each tool on each text that it reads, one after the other, and yield its row."""
+    def rows(self, tools: Sequence[str], known: set[tuple[int, int, int, int]]) -> Iterator[dict[str, Any]]:
+        """Run each tool on each text that it reads, one after the other, and yield its row if it is not known."""
         for tool in tools:
             for text in TOOLS[tool].texts:
-                path, before = (self.pages, {}) if text == "HTML" else self._text(text)
-                yield {"collection": self.name, "documents": self.documents, "tool": tool, "text": text} | self._run(
-                    tool, path, before
-                )
+                row = {"collection": self.name, "documents": self.documents, "tool": tool, "text": text}
+                if _order(row) not in known:
+                    path, before = (self.pages, {}) if text == "HTML" else self._text(text)
+                    yield row | self._run(tool, path, before)
 
     def _text(self, text: str) -> tuple[Path, dict[str, Any]]:
         """Return the texts of the pages, and the time and memory of their extraction."""
         if text not in self.texts:
             out = self._folder(text)
-            facts = timed(self._command(text, self.pages, out), self.cores, self.work / f"{text}.log", self.limit)
+            facts = self._timed(text, self.pages, out)
             if facts["failed"]:
                 raise InputError(f"{text} of {self.name} cannot be extracted: {facts['remark']}")
             self.texts[text] = out / "texts.jsonl", facts
@@ -213,9 +225,9 @@ class Race:
         out.mkdir(parents=True)
         return out
 
-    @staticmethod
-    def _command(name: str, path: Path, out: Path) -> list[str]:
-        return [sys.executable, "-m", "benchmarks.dedup_tools", name, str(path), str(out)]
+    def _timed(self, name: str, path: Path, out: Path) -> dict[str, Any]:
+        command = [sys.executable, "-m", "benchmarks.dedup_tools", name, str(path), str(out)]
+        return timed(command, self.cores, self.work / f"{name}.log", self.limit, self.patience)
 
     def _run(self, tool: str, path: Path, before: dict[str, Any]) -> dict[str, Any]:
         few = self.work / "few.jsonl"
@@ -223,7 +235,7 @@ class Race:
         facts: dict[str, Any] = {}
         for each in (few, path):
             out = self._folder("out")
-            facts = timed(self._command(tool, each, out), self.cores, self.work / f"{tool}.log", self.limit)
+            facts = self._timed(tool, each, out)
         if not facts["failed"]:
             facts |= evaluated(path, out)
         if before:
@@ -235,16 +247,28 @@ class Race:
 
 def write(row: dict[str, Any], folder: Path, cores: int) -> None:
     """Write a row into the table, in place of a previous one of the same tool, text and size of the collection."""
-    about, known = provenance(), folder / "race.json"
-    rows = read_json(known)["rows"] if known.exists() else []
-    row |= {"commit": about["commit"]}
+    about = provenance()
+    row |= {"commit": about["commit"], "dirty": about["dirty"], "cores": cores}
     output = {key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()}
     print(json.dumps(output), flush=True)
-    rows = sorted([*(each for each in rows if _order(each) != _order(row)), output], key=_order)
+    rows = sorted([*(each for each in rows_of(folder) if _order(each) != _order(row)), output], key=_order)
     settings = [f"{name}: {tool.settings}." for name, tool in TOOLS.items()]
     caption = f"From files to kept documents, {cores} cores"
     Table(caption=caption, columns=COLUMNS, rows=rows, notes=[*NOTES, " ".join(settings)]).write(folder, "race")
-    write_json(known, {"rows": rows, "cores": cores, **about})
+    write_json(folder / "race.json", {"rows": rows, **about})
+
+
+def rows_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of a table; none if there is no table."""
+    path = folder / "race.json"
+    return read_json(path)["rows"] if path.exists() else []
+
+
+def _finished(folder: Path, cores: int) -> set[tuple[int, int, int, int]]:
+    """Return the rows that were measured with the same code and cores, and without other processes."""
+    wanted = {"commit": provenance()["commit"], "dirty": False, "cores": cores}
+    rows = (row for row in rows_of(folder) if wanted.items() <= row.items() and row["remark"] != "contended")
+    return {_order(row) for row in rows}
 
 
 def _order(row: dict[str, Any]) -> tuple[int, int, int, int]:
@@ -252,6 +276,19 @@ def _order(row: dict[str, Any]) -> tuple[int, int, int, int]:
     texts = ["HTML", *TEXTS]
     collection, tool = list(COLLECTIONS).index(row["collection"]), list(TOOLS).index(row["tool"])
     return collection, row["documents"], tool, texts.index(row["text"])
+
+
+WHOLE = (list(COLLECTIONS), list(TOOLS), None)
+"""Values of the options of a complete race."""
+
+
+def committed(folder: Path, seconds: float) -> str:
+    """Replace the committed results by a copy of those of a complete race; return a sentence."""
+    contended = [f"{row['tool']} on {row['text']}" for row in rows_of(folder) if row["remark"] == "contended"]
+    reasons = problems(provenance(), contended=contended)
+    copy = folder.with_suffix(".writing")
+    shutil.copytree(folder, copy)
+    return record(ROOT / "results", "race", copy, seconds=seconds, inputs={}, reasons=reasons)
 
 
 def main() -> None:
@@ -263,23 +300,28 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds after which a run is stopped")
     parser.add_argument("--work", type=Path, help="folder for inputs and outputs that remains; temporary if omitted")
-    parser.add_argument("--out", type=Path, help="folder of the table; results/race, or results/runs/race with --size")
+    parser.add_argument("--out", type=Path, help="folder of the table; results/runs/race if omitted")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that no tool runs on
     usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(all_cores()))
     cores = usable[: chosen.cores]
-    out = chosen.out or ROOT / ("results/runs/race" if chosen.size else "results/race")
+    out, began = chosen.out or ROOT / "results/runs/race", time.perf_counter()
+    partial = [f"--{name}" for name in ("collection", "tool", "size") if getattr(chosen, name) not in WHOLE]
     with tempfile.TemporaryDirectory() as folder:
         work = chosen.work or Path(folder)
         work.mkdir(parents=True, exist_ok=True)
         for name in chosen.collection:
             try:
-                for row in Race(name, chosen.size, cores, work, chosen.limit).rows(chosen.tool):
+                race = Race(name, chosen.size, cores, work, chosen.limit)
+                for row in race.rows(chosen.tool, _finished(out, len(cores))):
                     write(row, out, len(cores))  # after each tool: a race takes long
             except InputError as error:
+                partial.append(name)
                 print(f"{name} is omitted: {error}", flush=True)
     if (out / "race.md").exists():
         print((out / "race.md").read_text("utf-8"))
+    if not chosen.out and not partial:
+        print(committed(out, time.perf_counter() - began))
 
 
 if __name__ == "__main__":

@@ -121,12 +121,12 @@ class Computed:
 
 
 def read_together(sources: Sequence[Source], folder: Path, engine: Engine) -> list[Stored]:
-    """Extract several sources into a folder, or open them there; those of one collection and text in one pass."""
+    """Extract several sources into a folder, or open them there; those of one collection in one pass."""
     paths = [_path(source, folder) for source in sources]
     groups: dict[str, list[tuple[Source, Path]]] = {}
     for source, path in zip(sources, paths, strict=True):
         if not _is_stored(path):
-            groups.setdefault(repr((source.collection, source.text)), []).append((source, path))
+            groups.setdefault(repr(source.collection), []).append((source, path))
     for group in groups.values():
         if group[0][0].signature is None:
             save_signatures(group[0][1], _numbered(group[0][0].collection.vectors()))
@@ -150,31 +150,31 @@ def _numbered(vectors: Vectors) -> Signatures:
 
 
 def _extract(group: Sequence[tuple[Source, Path]], engine: Engine) -> None:
-    """Write the signatures of sources of one collection and text."""
-    collection, text = group[0][0].collection, group[0][0].text
+    """Write the signatures of sources of one collection."""
+    collection = group[0][0].collection
     parts: list[list[Signatures]] = []
     if len(group) > 1:
-        each = partial(_in_each, text=text, schemes=[source.signature for source, _ in group])
+        each = partial(_in_each, ways=[(source.text, source.signature) for source, _ in group])
         parts = list(engine.map(each, collection.shards()))
     for k, (source, path) in enumerate(group):
         own = Computed([part[k] for part in parts]) if parts else engine
-        found = extract(collection, text, source.signature, own, sameness=source.duplicates)
+        found = extract(collection, source.text, source.signature, own, sameness=source.duplicates)
         if not len(found) and (found.skipped or source.duplicates is Sameness.off):
             raise nothing_readable(found.skipped)
         save_signatures(path, found)
 
 
 CHUNK = 4_000_000
-"""Bytes of content after which the pages of a shard are extracted in all schemes."""
+"""Bytes of content after which the pages of a shard are extracted in all ways."""
 
 
-def _in_each(shard: Shard, *, text: Any, schemes: Sequence[SignatureScheme]) -> list[Signatures]:
-    """Extract a shard in several schemes; each page is read, and its text extracted, once."""
-    parts: list[list[Signatures]] = [[] for _ in schemes]
+def _in_each(shard: Shard, *, ways: Sequence[tuple[Any, SignatureScheme]]) -> list[Signatures]:
+    """Extract a shard by several texts and schemes; each page is read, and each of its texts extracted, once."""
+    parts: list[list[Signatures]] = [[] for _ in ways]
 
     def extract_chunk(records: list[Document | Skipped]) -> None:
         known: dict[tuple[str, int], str] = {}
-        for scheme, found in zip(schemes, parts, strict=True):
+        for (text, scheme), found in zip(ways, parts, strict=True):
             extractor = texts_for(scheme, text)
 
             def looked_up(document: Document, extractor: Any = extractor) -> str:

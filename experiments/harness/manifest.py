@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -18,6 +19,8 @@ from spotsigs.runs.provenance import CODE, git, provenance
 NAME = "manifest.csv"
 UNLISTED = ("cells", "runs", "variants", "threshold")
 """Subfolders of the results that are not committed."""
+PRODUCERS = ("run.py experiment=", "bench.py", "end_to_end.py")
+"""Beginnings of the commands that write results."""
 DERIVED = ("README.md", "claims.csv", "claims.md")
 """Files that ``experiment=claims`` derives from the others, as a test compares."""
 
@@ -161,7 +164,7 @@ def write_rows(results: Path, rows: Sequence[ManifestRow]) -> None:
     write_csv(results / NAME, names, ([asdict(row)[name] for name in names] for row in sorted(rows, key=_file)))
 
 
-def check(results: Path, producers: Sequence[str]) -> list[str]:
+def check(results: Path, producers: Sequence[str] = PRODUCERS) -> list[str]:
     """Return a sentence for each violation: missing rows or files, changed content, unknown commits or commands.
 
     Commits are checked in a checkout with its whole history only.
@@ -218,3 +221,17 @@ def _files_below(folder: Path) -> list[Path]:
 
 def _file(row: ManifestRow) -> str:
     return row.file
+
+
+def main() -> None:
+    """Print each violation, and how many commits of code the results of each experiment are old."""
+    results = Path("results")
+    found = check(results, PRODUCERS)
+    ages = {row.file.split("/")[0]: age(row.commit) for row in read(results)}
+    lines = [f"{name}: {'unknown' if old is None else old} commits of code since" for name, old in ages.items()]
+    sys.stdout.write("\n".join([*lines, *found]) + "\n")
+    sys.exit(f"{len(found)} violations" if found else 0)
+
+
+if __name__ == "__main__":
+    main()

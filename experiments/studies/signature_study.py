@@ -31,6 +31,7 @@ from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
 from experiments.show.tables import Column, Table
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import ends
+from spotsigs.method import Method
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.tokens import tokenize
 
@@ -94,6 +95,16 @@ class StudiedCollection(HalvedCollection):
         data = f"{self.data} {words}"
         seeds = [[f"data.seed={seed}"] for seed in self.seeds] or [[]]
         return [composed(*data.split(), *seed, *origin(data)).collection for seed in seeds]
+
+    def study(self, splits: int, samples: int, taus: Sequence[float]) -> dict[str, Any]:
+        """Return the arguments of `over_splits` besides signatures and method."""
+        return {
+            "taus": taus,
+            "splits": splits,
+            "samples": samples,
+            "site": self.site,
+            "stories": self.stories,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,11 +198,23 @@ class SignatureStudy(Experiment):
 
     def _evaluated(self, work: Work, name: str, chosen: StudiedCollection, settings: Settings) -> Found:
         """Return the quality of each signature by treatment."""
-        return {
-            label: self._treated(work, f"{name}, {label}", chosen, Treatment(**attributes), settings)
+        treatments = {
+            label: Treatment(**attributes)
             for label, attributes in self.treatments.items()
             if chosen.article or "data.article" not in attributes.get("data", "")
         }
+        for data in dict.fromkeys(t.data for t in treatments.values()):  # each page is read once for all of these
+            alike = [self._methods(t, settings) for t in treatments.values() if t.data == data and not t.template_free]
+            methods = {f"{k} {label}": method for k, of in enumerate(alike) for label, method in of.items()}
+            for collection in chosen.composed(data):
+                work.read_all(methods, collection)
+        return {
+            label: self._treated(work, f"{name}, {label}", chosen, treatment, settings)
+            for label, treatment in treatments.items()
+        }
+
+    def _methods(self, treatment: Treatment, settings: Settings) -> dict[str, Method]:
+        return methods_of(self.signatures, settings, **self.fixed, **treatment.method)
 
     def _treated(
         self,
@@ -202,9 +225,8 @@ class SignatureStudy(Experiment):
         settings: Settings,
         more: str = "",
     ) -> dict[str, OverSplits]:
-        methods = methods_of(self.signatures, settings, **self.fixed, **treatment.method)
-        study = {"taus": thresholds(self.step), "splits": self.splits, "samples": self.samples}
-        study |= {"site": chosen.site, "stories": chosen.stories}
+        methods = self._methods(treatment, settings)
+        study = chosen.study(self.splits, self.samples, thresholds(self.step))
         of_seeds = [work.read_all(methods, collection) for collection in treatment.collections(chosen, more)]
         tasks = [
             task_of(over_splits, stored[label], method, **study)
