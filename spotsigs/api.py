@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, islice, starmap
+from itertools import chain, islice, repeat, starmap
 from types import NoneType
 from typing import Any, NamedTuple, TypeVar, cast
 from warnings import warn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
@@ -24,10 +23,11 @@ from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, InputPage, InputPages, input_pages, present
 from spotsigs.in_memory import Matched
 from spotsigs.matching.containment import Containment
-from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.matching.prefix_join import CrossPairs, SpotSigsTight
 from spotsigs.method import Method
-from spotsigs.records import Document, Pairs, Signatures, Skipped
+from spotsigs.records import Document, IntArray, Pairs, Signatures, Skipped
 from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
+from spotsigs.signatures.extract import REFERENCE
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 
@@ -47,6 +47,7 @@ def near_duplicates(
     pages: Any,
     tau: float | None = None,
     *,
+    against: Any = None,
     text: str = "text",
     html: str = "html",
     id: str = "id",  # noqa: A002 - the usual name of such columns
@@ -62,7 +63,7 @@ def near_duplicates(
     workers: int = 1,
     engine: str = "processes",
     address: str | None = None,
-) -> Pairs:
+) -> Pairs | CrossPairs:
     """Find all near-duplicate pairs among pages: exactly those whose similarity reaches tau.
 
     Parameters
@@ -73,6 +74,9 @@ def near_duplicates(
     tau : float, optional
         Similarity threshold in (0, 1]. By default .25 if templates are removed and one of the first pages has a link,
         .44 otherwise.
+    against : as pages, optional
+        Reference: only pairs of a page with one of its pages are found. With ``measure="containment"``, the
+        intersection is divided by the signatures of the latter: the page contains it.
     text, html : str
         Columns with the content, if pages has columns or consists of dicts; the HTML if a row has both. Text that
         contains a tag is read as HTML.
@@ -111,7 +115,7 @@ def near_duplicates(
     -------
     Pairs
         ``pairs.i`` and ``pairs.j`` are positions in ``pages``. A page that is missing (None, NaN) or cannot be read is
-        in no pair, and a warning lists it.
+        in no pair, and a warning lists it. With a reference, `CrossPairs`: ``pairs.j`` are positions in ``against``.
 
     Raises
     ------
@@ -132,13 +136,16 @@ def near_duplicates(
         matcher=_matcher(tau, measure, threads),
     )
     runs = engine_of(engine, workers=workers, address=address)
-    return _find(method, input_pages(pages, kept=False, text=text, html=html, id=id), id, runs, tau is None).pairs()
+    columns = {"text": text, "html": html, "id": id}
+    have = _Pages(input_pages(pages, columns, kept=False), id, _reference(against, columns))
+    return _find(method, have, runs, tau is None).pairs()
 
 
 def dedup(
     pages: PagesT,
     tau: float | None = None,
     *,
+    against: Any = None,
     text: str = "text",
     html: str = "html",
     id: str = "id",  # noqa: A002 - the usual name of such columns
@@ -162,6 +169,8 @@ def dedup(
 
     Parameters
     ----------
+    against : as pages, optional
+        Reference, such as a test set. A page that reaches tau with one of its pages is removed; these are not returned.
     pages, tau, text, … : optional
         As in `near_duplicates`. Rows of an iterator are stored with their contents in a temporary file.
     keep : {"first", "longest", "newest", "none"}
@@ -198,32 +207,45 @@ def dedup(
         keep=as_choice("keep", keep, Keep),
     )
     runs = engine_of(engine, workers=workers, address=address)
-    have = input_pages(pages, text=text, html=html, id=id, date=date)
-    found = _find(method, have, id, runs, tau is None, listed=False)
+    columns = {"text": text, "html": html, "id": id}
+    have = input_pages(pages, columns | {"date": date})
+    found = _find(method, _Pages(have, id, _reference(against, columns)), runs, tau is None, listed=False)
     dates = found.dates(have.column(date)) if method.keep is Keep.newest else None
     decisions, _ = found.method.decide(found.matched, dates=dates)
     kept = np.ones(found.n, np.bool_)
-    kept[found.positions] = decisions.kept
+    kept[found.positions] = decisions.kept[found.matched.new_from :]
     return cast(PagesT, have.take(np.flatnonzero(kept).tolist()))
 
 
-def _find(
-    method: Method, have: InputPages, name: str, engine: Engine, default_tau: bool, *, listed: bool = True
-) -> _Found:
+def _reference(against: Any, columns: dict[str, str]) -> InputPages | None:
+    """Return the pages of the reference; None without one."""
+    pages = list(against) if isinstance(against, Iterator) else against
+    return None if pages is None else input_pages(pages, columns, kept=False)
+
+
+def _find(method: Method, given: _Pages, engine: Engine, default_tau: bool, *, listed: bool = True) -> _Found:
     """Match the pages, if wanted at the default threshold of their kind; warn about those that cannot be read."""
     if default_tau:
-        pages = iter(have.pages)
+        pages = iter(given.have.pages)
         first = list(islice(pages, defaults.PROBED))
-        have = replace(have, pages=chain(first, pages))
+        given.have = replace(given.have, pages=chain(first, pages))
         removes = isinstance(method.signature, CollectionScheme)
         method = method.at(defaults.tau((page.content for page in first), removes))
-    matched = method.match(_Pages(have, name), engine, listed=listed)
-    names = have.column(name)
-    if matched.skipped:
-        skipped = {int(record.id): record.reason for record in matched.skipped}
-        _warn("cannot be read, compared with no other page and kept", skipped, names)
-    positions = np.array([int(number) for number in matched.doc_ids], np.int64)
-    return _Found(method, matched, positions, len(positions) + len(matched.skipped), names)
+    matched = method.match(given, engine, listed=listed)
+    effects = {"": "cannot be read, compared with no other page and kept", REFERENCE: "of the reference cannot be read"}
+    sizes = {}
+    for prefix, have in given.parts().items():
+        skipped = {
+            int(record.id.removeprefix(prefix)): record.reason
+            for record in matched.skipped
+            if record.id.startswith(REFERENCE) == bool(prefix)
+        }
+        sizes[prefix] = len(skipped)
+        if skipped:
+            _warn(effects[prefix], skipped, have.column(given.name))
+    numbers = np.array([int(number.removeprefix(REFERENCE)) for number in matched.doc_ids], np.int64)
+    old, new = np.split(numbers, [matched.new_from])
+    return _Found(method, matched, new, len(new) + sizes[""], given.have.column(given.name), old, given.reference)
 
 
 def _matcher(tau: Any, measure: Any, threads: Any) -> SpotSigsTight | Containment:
@@ -255,13 +277,21 @@ class _Found(NamedTuple):
 
     method: Method
     matched: Matched[Signatures, Pairs]
-    positions: NDArray[np.int64]  # of the pages that could be read among all pages, ascending
+    positions: IntArray  # of the pages that could be read among all pages, ascending
     n: int  # number of all pages
     names: Sequence[Any] | None  # of all pages
+    referenced: IntArray  # positions of the pages of the reference that could be read
+    reference: InputPages | None
 
-    def pairs(self) -> Pairs:
+    def pairs(self) -> Pairs | CrossPairs:
         """Return the pairs with positions among all pages."""
         pairs = self.matched.pairs
+        if self.reference is not None:
+            pairs = pairs.where(pairs.i < len(self.referenced))  # none, if no page of the reference can be read
+            page, other = self.positions[pairs.j - len(self.referenced)], self.referenced[pairs.i]
+            order = np.lexsort((other, page))
+            page, other = (part[order].astype(np.int32) for part in (page, other))
+            return CrossPairs(page, other, pairs.similarity[order], self.n, int(self.reference.n or 0), pairs.seconds)
         if len(self.positions) == self.n:
             return pairs
         i, j = (gathered(self.positions, rows).astype(np.int32) for rows in (pairs.i, pairs.j))
@@ -277,7 +307,7 @@ class _Found(NamedTuple):
         if column is None:
             return None
         rows = self.positions.tolist()
-        dates = [None if present(column[row]) is None else str(column[row]) for row in rows]
+        dates: list[str | None] = [None if present(column[row]) is None else str(column[row]) for row in rows]
         unreadable = {
             row: f"the date {date!r} cannot be read"
             for row, date in zip(rows, dates, strict=True)
@@ -285,7 +315,7 @@ class _Found(NamedTuple):
         }
         if unreadable:
             _warn(f"{'is' if len(unreadable) == 1 else 'are'} taken as the oldest", unreadable, self.names)
-        return dates
+        return [*repeat(None, self.matched.new_from), *dates]
 
 
 def _warn(what: str, reasons: Mapping[int, str], names: Sequence[Any] | None) -> None:
@@ -299,10 +329,19 @@ def _warn(what: str, reasons: Mapping[int, str], names: Sequence[Any] | None) ->
 
 
 class _Pages(Collection):
-    """The pages of the input, read once; as a sequence, its shards, of which few are in memory at a time."""
+    """The pages of the reference and the input, read once; as a sequence, shards, few of which are in memory."""
 
-    def __init__(self, have: InputPages, name: str) -> None:
-        self.have, self.name, self.pages = have, name, have.n
+    def __init__(self, have: InputPages, name: str, reference: InputPages | None) -> None:
+        self.have, self.name, self.pages, self.reference = have, name, have.n, reference
+
+    def parts(self) -> dict[str, InputPages]:
+        """Return the pages by the beginning of their names."""
+        return ({} if self.reference is None else {REFERENCE: self.reference}) | {"": self.have}
+
+    @property
+    def reference_shards(self) -> int:
+        """Return the number of shards of the reference."""
+        return 0 if self.reference is None else -(-int(self.reference.n or 0) // BATCH)
 
     def shards(self) -> Any:
         """Return the collection itself, which yields the shards."""
@@ -312,14 +351,15 @@ class _Pages(Collection):
         return 0  # not known before reading
 
     def __iter__(self) -> Iterator[Shard]:
-        numbered = iter(enumerate(self.have.pages))
-        while batch := list(islice(numbered, BATCH)):
-            yield partial(starmap, _document, [(self._checked(number, page), page) for number, page in batch])
+        for have in self.parts().values():
+            numbered = iter(enumerate(have.pages))
+            while batch := list(islice(numbered, BATCH)):
+                yield partial(starmap, _document, [(self._checked(number, page, have), page) for number, page in batch])
 
-    def _checked(self, number: int, page: InputPage) -> int:
+    def _checked(self, number: int, page: InputPage, have: InputPages) -> int:
         """Return the number of a page, whose content must be text or bytes."""
         if not isinstance(page.content, (str, bytes, NoneType)):
-            names = self.have.column(self.name)
+            names = have.column(self.name)
             name = number if names is None else repr(names[number])
             raise InputError(f"page {name} is a {type(page.content).__name__}; give str or bytes")
         return number

@@ -14,7 +14,6 @@ import threading
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -23,7 +22,7 @@ from spotsigs import __version__, defaults, terminal
 from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean, printable, reason, require, shown
 from spotsigs.spelling import command_spelling
 from spotsigs.terminal import expand_home, open_streams, say_when_compiling
-from spotsigs.text.size_limits import BUDGET_PAGE, in_words, pages_up_to
+from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 
 if TYPE_CHECKING:
     from spotsigs.method import Method
@@ -47,11 +46,6 @@ VERBS: dict[str, tuple[str, str, str]] = {
         "Tab-separated doc, cluster, representative; with --out, a folder of tables instead.",
         "spotsigs cluster articles.parquet --text body > clusters.tsv",
     ),
-    "query": (
-        "find the documents of a store that resemble a page",
-        "Most similar documents first; an earlier command with --store made the store.",
-        "spotsigs query page.html --store my.store",
-    ),
     "threshold": (
         "propose a threshold, with pairs to judge by eye",
         "Writes threshold.html and tables.",
@@ -72,7 +66,6 @@ TABLES = ("pairs", "cluster", "threshold", "inspect")
 COLUMNS = ("id", "text", "html", "cluster", "date")
 OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (INPUT, "input", "", "file, folder, 'pattern*', URL, or - for standard input"),
-    (("query",), "page", "", "file, or - for standard input"),
     (INPUT, "--format", "FORMAT", "detected from the content where omitted"),
     *((INPUT, f"--{column}", "COLUMN", f"column with the {column} of each document") for column in COLUMNS),
     (INPUT, "--memory", "SIZE", "hard budget of all processes, such as 2GB"),
@@ -82,17 +75,17 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (INPUT, "--log", "text|json", "form of the lines on progress where there is no terminal"),
     (INPUT, "--strict", "", "stop at the first unreadable record"),
     (
-        (*INPUT, "query"), "--tau", "NUMBER",
+        INPUT, "--tau", "NUMBER",
         f"similarity threshold: that of the store, else {defaults.TAU_PAGES:g} for pages with links and "
         f"{defaults.TAU:g} for text and with --boilerplate keep",
     ),
     (
-        (*INPUT, "query"), "--boilerplate", "auto|remove|keep|main_content",
+        INPUT, "--boilerplate", "auto|remove|keep|main_content",
         "remove: the template that pages of one site share is not compared; "
         f"{defaults.BOILERPLATE} where omitted (or that of the store)",
     ),
     (
-        (*INPUT, "query"), "--language", "CODE",
+        INPUT, "--language", "CODE",
         "of the pages: en, de, fr, …; detected for each page where omitted (or that of the store)",
     ),
     (INPUT, "--idf-min", "NUMBER", f"band of signatures by rarity ({defaults.IDF_MIN:g})"),
@@ -100,7 +93,7 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (INPUT, "--clusters", "leaders|components", f"({defaults.CLUSTERS})"),
     (INPUT, "--keep", "first|longest|newest|none", "which document is kept"),
     (
-        ("pairs", "cluster", "inspect"), "--measure", "jaccard|containment",
+        STORED, "--measure", "jaccard|containment",
         "containment: intersection over the shorter page, which finds a teaser in its article",
     ),
     (("dedup",), "--out", "FOLDER", "the copy, in the input's own format"),
@@ -108,18 +101,23 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("dedup",), "--results", "FOLDER", "tables of the run; FOLDER-results by default"),
     (("dedup",), "--overwrite", "", "replace the copy that is there"),
     (("inspect",), "--no-open", "", "write the page only"),
-    (STORED, "--store", "FOLDER", "keep signatures, to add to and to query"),
+    (STORED, "--store", "FOLDER", "keep signatures, to add to and to compare with"),
     (STORED, "--add", "", "add to the store; report only pairs with new documents"),
-    (("query",), "--store", "FOLDER", "made by an earlier command"),
+    (
+        ("dedup", "pairs"), "--against", "REFERENCE",
+        "input of any format, or a store, whose documents the input is compared with; always kept, never copied",
+    ),
+    (("dedup", "pairs"), "--against-text", "COLUMN", "column with the text of each document of REFERENCE"),
 )  # fmt: skip
 """Verbs, name, placeholder of the value and help of each option; an option without a placeholder is a switch."""
 
-REQUIRED = {("dedup", "--out"), ("query", "--store")}
+REQUIRED = {("dedup", "--out")}
 
 DEFAULTS: dict[str, Any] = {
-    "add": False, "address": None, "clusters": defaults.CLUSTERS, "engine": "processes",
-    "idf_max": str(defaults.IDF_MAX), "log": "text", "idf_min": str(defaults.IDF_MIN), "keep": defaults.KEEP,
-    "measure": defaults.MEASURE, "memory": None, "overwrite": False, "page": None, "store": None, "strict": False,
+    "add": False, "address": None, "against": None, "against_text": None, "clusters": defaults.CLUSTERS,
+    "engine": "processes", "idf_max": str(defaults.IDF_MAX), "log": "text", "idf_min": str(defaults.IDF_MIN),
+    "keep": defaults.KEEP, "measure": defaults.MEASURE, "memory": None, "overwrite": False, "store": None,
+    "strict": False,
 }  # fmt: skip
 """Values of options that are omitted, or that a verb does not have."""
 
@@ -208,11 +206,12 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
     from spotsigs.outofcore.pipeline import Store, data_budget
     from spotsigs.runs.stages import Run
 
-    memory = _memory(args)
+    against = _reference(args)
+    known = against if isinstance(against, Store) else None if args.store is None else Store.open(args.store)
+    memory = _memory(args, args.store is not None or known is not None)
     if memory is not None:
-        data_budget(memory)  # an error if it is too little, before anything is read
+        data_budget(memory)  # an error if it is too little, before the input is read
     name, collection = _collection(args)
-    store = None if args.store is None else Store.open(args.store)
     run = Run(
         collection=collection,
         data=name,
@@ -220,6 +219,7 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
         engine=_engine(args),
         copy=args.out if args.verb == "dedup" else None,
         overwrite=args.overwrite,
+        against=against,
         page=args.verb == "inspect",
         memory=memory,
         store=args.store,
@@ -228,7 +228,7 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
         pairs=args.verb != "dedup",
     )
     with nullcontext() if memory is None else pages_up_to(BUDGET_PAGE):
-        return method_of(args, collection, store), run
+        return method_of(args, collection, known), run
 
 
 def _collection(args: argparse.Namespace) -> tuple[str, Any]:
@@ -236,10 +236,28 @@ def _collection(args: argparse.Namespace) -> tuple[str, Any]:
     from spotsigs.formats.detect_format import collection_of
 
     require(not args.add or args.store is not None, "--add needs a store: name it with --store FOLDER")
-    path = args.input
-    if args.engine in ("dask", "ray") and path != "-" and "://" not in path:
-        path = os.path.abspath(path)  # workers have other working directories
-    return collection_of(path, args.format, **{f"{name}_column": getattr(args, name) for name in COLUMNS})
+    return collection_of(
+        _path(args, args.input), args.format, **{f"{name}_column": getattr(args, name) for name in COLUMNS}
+    )
+
+
+def _path(args: argparse.Namespace, path: str) -> str:
+    """Return the path of an input for the workers, which may have other working directories."""
+    return os.path.abspath(path) if args.engine in ("dask", "ray") and path != "-" and "://" not in path else path
+
+
+def _reference(args: argparse.Namespace) -> Any:
+    """Return the store or the collection that the input is compared with; None without one."""
+    from spotsigs.formats.detect_format import collection_of
+    from spotsigs.outofcore.pipeline import Store
+
+    if args.against is None:
+        require(args.against_text is None, "--against-text needs a reference: name it with --against REFERENCE")
+        return None
+    require(args.store is None, "a store of the input is not kept with --against; leave out --store")
+    require(args.against != "-" or args.input != "-", "standard input is either the input or the reference")
+    path = _path(args, args.against)
+    return Store.open(path) or collection_of(path, text_column=args.against_text)[1]
 
 
 def _contents(collection: Any) -> Iterator[object]:
@@ -248,14 +266,14 @@ def _contents(collection: Any) -> Iterator[object]:
         yield from (getattr(document, "content", None) for document in shard())
 
 
-def _memory(args: argparse.Namespace) -> int | None:
+def _memory(args: argparse.Namespace, stored: bool) -> int | None:
     """Return the budget in bytes; with a store, the default one unless another is set."""
     from spotsigs.outofcore.pipeline import default_memory
     from spotsigs.outofcore.vectorize import parse_memory
 
     if args.memory is not None:
         return parse_memory(args.memory)
-    return None if args.store is None else default_memory()
+    return default_memory() if stored else None
 
 
 def _tau(args: argparse.Namespace, collection: Any, store: Store | None, removes: bool) -> float:
@@ -368,43 +386,10 @@ def _threshold(args: argparse.Namespace) -> None:
     print(threshold_report(*planned(args, _folder(args.out, "spotsigs-threshold"))))
 
 
-def _query(args: argparse.Namespace) -> None:
-    """Print the documents of a store that are similar to a page."""
-    from spotsigs.outofcore.pipeline import Store, default_memory
-
-    store = Store.open(args.store, memory=default_memory())
-    if store is None:
-        raise InputError(f"{args.store} contains no finished store; make it by a run that names it as its store")
-    method = method_of(args, None, store)
-    matches = replace(store, method=method).query(_page(args.page))
-    if not matches:
-        print(f"no document of {args.store} reaches --tau {method.tau:g}")
-        return
-    print("similarity  doc")
-    for match in matches:
-        same = f"  (identical {match.identical})" if match.identical else ""
-        print(f"  {match.similarity:.6f}  {printable(match.doc)}{same}")
-
-
-def _page(path: str) -> Any:
-    from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG
-    from spotsigs.records import Document
-
-    try:
-        with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
-            content = file.read(BUDGET_PAGE + 1)
-    except OSError as error:
-        raise InputError(f"{path}: {reason(error)}; give a file, or - for standard input") from error
-    require(len(content) <= BUDGET_PAGE, f"{path}: the page is larger than {in_words(BUDGET_PAGE)}")
-    html = LOOKS_LIKE_A_TAG.search(content.decode("latin-1")) is not None
-    return Document(id=path, content=content, media_type="text/html" if html else "text/plain")
-
-
 DO: dict[str, Callable[[argparse.Namespace], None]] = {
     "dedup": _dedup,
     "pairs": lambda args: _table(args, ("doc_a", "doc_b", "similarity", "shared", "union"), "pair_rows"),
     "cluster": lambda args: _table(args, ("doc", "cluster", "representative"), "cluster_rows"),
-    "query": _query,
     "threshold": _threshold,
     "inspect": _inspect,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
@@ -46,6 +47,11 @@ class Collection(ABC):
     truth_by: ClassVar[str] = ""
     idf_band: ClassVar[tuple[float, float]] = BAND
 
+    @property
+    def reference_shards(self) -> int:
+        """Number of shards, the first ones, whose documents are a reference, see `Referenced`."""
+        return 0
+
     @abstractmethod
     def shards(self) -> Sequence[Shard]:
         """Return the shards in document order; they do not depend on the number of workers."""
@@ -60,6 +66,37 @@ class Collection(ABC):
         The second value is a sentence on how to write it with units of at most `most` bytes.
         """
         return 0, ""
+
+
+@dataclass(frozen=True)
+class Referenced(Collection):
+    """The documents of a reference, which are always kept, and those of a collection, which are compared with them.
+
+    Attributes
+    ----------
+    reference, collection : Collection
+        Documents of any two formats.
+    """
+
+    reference: Collection
+    collection: Collection
+
+    @cached_property
+    def _reference(self) -> Sequence[Shard]:
+        return self.reference.shards()
+
+    @property
+    def reference_shards(self) -> int:  # noqa: D102 - as in the base
+        return len(self._reference)
+
+    def shards(self) -> Sequence[Shard]:  # noqa: D102 - as in the base
+        return [*self._reference, *self.collection.shards()]
+
+    def sources(self) -> Sequence[Any]:  # noqa: D102 - as in the base
+        return [*self.reference.sources(), *self.collection.sources()]
+
+    def unit(self, copied: bool, most: int) -> tuple[int, str]:  # noqa: D102 - as in the base
+        return max(self.reference.unit(False, most), self.collection.unit(copied, most))
 
 
 class CopyableCollection(Collection):
@@ -210,6 +247,10 @@ class Matcher(ABC):
     def with_threads(self, threads: int) -> Self:
         """Return the method with that number of threads; unchanged if it runs on one."""
         return self
+
+    def with_reference(self, pairs: Pairs, new_from: int) -> Pairs:
+        """Return the pairs that count if the documents before ``new_from`` are a reference: none of two of these."""
+        return pairs.where(pairs.j >= new_from)
 
     def memory_bytes(self, vectors: Vectors) -> int:
         """Return the paper's lower bound of the memory (section 5.1): here that of the vectors alone.

@@ -48,7 +48,7 @@ class Matched(Generic[SignaturesT, PairsT]):
     skipped : collection of Skipped
         Records that could not be read; after an addition to a store, only those added.
     new_from : int
-        Number of the first document that this run added to a store; 0 if all are new.
+        Number of the first document that this run added to a store, or that is none of a reference; 0 if all are new.
     leaders : callable, optional
         Finds the clusters of leaders and their pairs where no pairs are listed; takes ``priority, removed, both``, see
         `spotsigs.clustering.leaders.leaders_of`.
@@ -123,16 +123,25 @@ class Joined:
         """Return the pairs of a matcher, without those of exact duplicates."""
         return self._pairs(matcher)
 
-    def __call__(self, matcher: Matcher) -> Matched[Signatures, Pairs]:
-        """Return the pairs of a matcher, and those of the exact duplicates."""
-        joined_at = self.at(matcher)
+    def __call__(self, matcher: Matcher, *, crossed: bool = False) -> Matched[Signatures, Pairs]:
+        """Return the pairs of a matcher, and those of the exact duplicates; with a reference, those that count.
+
+        If ``crossed``, these are the pairs of a reference's document with another one.
+        """
+        joined_at, new_from = self.at(matcher), self.extracted.signatures.new_from
         pairs = self.extracted.copies.spread(self.distinct(matcher))
+        if new_from:
+            pairs = matcher.with_reference(pairs, new_from)
+            pairs = pairs.where(pairs.i < new_from) if crossed else pairs
         return self._matched(pairs, joined_at=joined_at)
 
     def unlisted(self, matcher: SpotSigsTight) -> Matched[Signatures, Pairs]:
         """Return no pairs, but a function that finds leaders and their pairs."""
         vectors, none = self.corpus.vectors, np.empty(0, np.int32)
-        leaders = partial(leaders_of, vectors, matcher.tau, self.extracted.copies, threads=matcher.threads)
+        known = self.extracted
+        leaders = partial(
+            leaders_of, vectors, matcher.tau, known.copies, threads=matcher.threads, new_from=known.signatures.new_from
+        )
         return self._matched(Pairs(none, none, np.empty(0), len(vectors)), leaders=leaders)
 
     def _matched(self, pairs: Pairs, **more: Any) -> Matched[Signatures, Pairs]:
@@ -145,5 +154,6 @@ class Joined:
             copies=known.copies,
             pairs=replace(pairs, seconds={"extract": known.wall_seconds, **pairs.seconds}),
             skipped=known.signatures.skipped,
+            new_from=known.signatures.new_from,
             **more,
         )

@@ -201,13 +201,15 @@ class Method:
     ) -> Matched[Signatures, Pairs]:
         """Find all pairs of a collection that fits into memory, or, unless `listed`, only what `decide` needs.
 
+        With a reference, the pairs are those of its documents with others, see `spotsigs.contracts.Referenced`.
+
         Raises
         ------
         InputError
             If the signature scheme or the matcher rejects the input, or, if `strict`, for the first unreadable record.
         """
         joined = self.joined(collection, self.extract(collection, engine, strict=strict))
-        return joined(self.matcher) if listed else self.unlisted(joined)
+        return joined(self.matcher, crossed=True) if listed else self.unlisted(joined)
 
     def decide(
         self,
@@ -225,9 +227,12 @@ class Method:
         dates : iterable of (str or None), optional
             Dates of the documents, for ``keep=newest``; by default those of the collection.
         earlier : ndarray of bool, shape (m,), optional
-            True for those of the first m documents that an earlier run has kept. Its decisions are final.
+            True for those of the first m documents that an earlier run has kept. Its decisions are final. By default,
+            those of a reference.
         """
         n, copies = len(matched.doc_ids), matched.copies
+        if earlier is None and matched.new_from:
+            earlier = np.ones(matched.new_from, np.bool_)
         lengths = (
             gathered(matched.signatures.occurrences(), copies.representatives) if self.keep is Keep.longest else None
         )

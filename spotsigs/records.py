@@ -145,6 +145,8 @@ class Signatures:
         Capture times, one per document; may be empty.
     digests : ndarray of uint64, shape (n, 4)
         Checksums of content and text, see `spotsigs.text.checksums`; may have no rows.
+    new_from : int
+        Number of documents of a reference, which come first; 0 without one.
     """
 
     doc_ids: Sequence[str]
@@ -156,6 +158,7 @@ class Signatures:
     content_bytes: int = 0
     dates: tuple[str | None, ...] = ()
     digests: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
+    new_from: int = 0
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -519,7 +522,10 @@ class Pairs:
 
     def at(self, tau: float) -> Pairs:
         """Return the pairs of similarity at least ``tau``."""
-        keep = self.similarity >= as_number("tau", tau)
+        return self.where(self.similarity >= as_number("tau", tau))
+
+    def where(self, keep: NDArray[np.bool_]) -> Pairs:
+        """Return some of the pairs."""
         return replace(self, i=self.i[keep], j=self.j[keep], similarity=self.similarity[keep])
 
     def chunks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:

@@ -14,7 +14,7 @@ _VARIABLE = "SPOTSIGS_SPELLING"
 
 _COMMAND = {
     "html_column": "--html", "text_column": "--text", "id_column": "--id", "cluster_column": "--cluster",
-    "date_column": "--date", "hydra.run.dir": "--out", "query": "", "copy": "--out", "data": "--format",
+    "date_column": "--date", "hydra.run.dir": "--out", "copy": "--out", "data": "--format",
 }  # fmt: skip
 """Options of the command whose names differ from the keys; any other is the key after two hyphens."""
 

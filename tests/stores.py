@@ -39,12 +39,6 @@ def match_on_disk(folder, collection, text, scheme, idf_filter, tau, engine, *, 
     return Store(folder=as_path(folder), method=method, engine=engine, **of).match(collection, **more)
 
 
-def query_page(folder, page, text, scheme, tau, memory=10**9):
-    """Query a store for a page."""
-    method = Method(text=text, signature=scheme, matcher=SpotSigsTight(tau=tau))
-    return Store(folder=as_path(folder), method=method, engine=Serial(), memory=memory).query(page)
-
-
 def segments_of(batches, folder):
     """Write batches of signatures as segments of a new folder."""
     found = []
@@ -68,7 +62,6 @@ def save_vectors(folder, vectors, key_of=None, copies=None):
             store.put(name, getattr(ordered, name))
         store.put("marks", marks[ordered.ids])
         store.put("vocabulary", np.arange(n, dtype=np.uint64) if vectors.vocabulary is None else vectors.vocabulary)
-        store.put("dropped", np.empty(0, np.uint64))
         store.put("content", copies.content)
         store.put("representatives", copies.representatives)
         store.strings("doc_ids", vectors.doc_ids)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from spotsigs.errors import InputError, did_you_mean, require
@@ -80,8 +81,8 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
     """
     known = f"choose one of: {', '.join(FORMATS)}{did_you_mean(name, FORMATS)}"
     require(name is None or name in FORMATS, f"format {name} is not known; {known}")
-    name = name or format_of(path)
     given = {key: value for key, value in columns.items() if value is not None}
+    name = name or format_of(path, tuple(given.values()))
     require(
         not given or issubclass(FORMATS[name], RowCollection),
         f"{path} is of the format {name}, which has no columns; leave out {', '.join(map(option, given))}",
@@ -91,14 +92,14 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
     return name, FORMATS[name](path=path, **given)
 
 
-def format_of(path: str) -> str:
-    """Return the name of the format of an input, one of `FORMATS`.
+def format_of(path: str, columns: Sequence[str] = ()) -> str:
+    """Return the name of the format of an input, one of `FORMATS`; a text whose first line has the columns is CSV.
 
     It is that of most files of a sample, in which text that may be a page or not counts least. Every other file is
     skipped with the reason when the input is read. The input and the errors are those of `collection_of`.
     """
     sources = find_sources(path)
-    found = Counter(_guess(source, len(sources) == 1) for source in sources[:: max(1, len(sources) // SAMPLE)])
+    found = Counter(_guess(source, len(sources) == 1, columns) for source in sources[:: max(1, len(sources) // SAMPLE)])
     if len(sources) == 1:
         [guess] = found
         if guess is None:
@@ -117,7 +118,7 @@ def _head(source: InputFile) -> bytes | None:
     return None if source.fault or not source.path.is_file() else beginning(source.path, 1 << 14)
 
 
-def _guess(source: InputFile, alone: bool) -> str | None:
+def _guess(source: InputFile, alone: bool, columns: Sequence[str]) -> str | None:
     """Return the format of a file, with a question mark if its content does not show it; None of another file."""
     try:
         head = _head(source)
@@ -135,7 +136,9 @@ def _guess(source: InputFile, alone: bool) -> str | None:
         return None
     first = _first_line(head).lower()
     cells = [cell.strip() for sign in _DELIMITERS for cell in next(csv.reader([first], delimiter=sign), [])]
-    is_table = any(name in cells for name in CONTENT_COLUMNS) and any(sign in first for sign in _DELIMITERS)
+    is_table = any(name.lower() in cells for name in (*CONTENT_COLUMNS, *columns)) and any(
+        sign in first for sign in _DELIMITERS
+    )
     return "csv" if is_table else "folder?"
 
 

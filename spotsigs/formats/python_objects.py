@@ -47,17 +47,17 @@ class InputPages:
     take: Callable[[list[int]], Any]  # some rows, as an object of the type of the input
 
 
-def input_pages(pages: Any, *, kept: bool = True, **columns: str) -> InputPages:
+def input_pages(pages: Any, columns: Mapping[str, str], *, kept: bool = True) -> InputPages:
     """Return the pages of a list, frame, table, data set or iterator.
 
     Parameters
     ----------
     pages : iterable of str, bytes or dict, pandas or polars frame or series, pyarrow Table or array, datasets.Dataset
         The input; named tuples, as ir_datasets returns them, are read like dicts.
+    columns : mapping of str to str
+        Names of columns, or keys of the dicts, by `NAMES`.
     kept : bool
         Whether rows will be taken from it. If not, no row of an iterator is stored.
-    **columns : str
-        Names of columns, or keys of the dicts, by `NAMES`.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def input_pages(pages: Any, *, kept: bool = True, **columns: str) -> InputPages:
         raise InputError(f"pages is a {type(pages).__name__}, which iterates over {parts}")
     if kind == "polars.LazyFrame":
         raise InputError("pages is a LazyFrame; give pages.collect()")
-    wanted = NAMES | columns
+    wanted = NAMES | dict(columns)
     if kind in _FRAMES:
         return _frame(pages, list(getattr(pages, _FRAMES[kind])), wanted)
     if kind in _SERIES or (kind.startswith("pyarrow.") and "Array" in kind):

@@ -71,6 +71,16 @@ class Containment(ThreadedMatcher, ThresholdMatcher):
             overlap=Overlap(vectors.lengths, self.measure),
         )
 
+    def with_reference(self, pairs: Pairs, new_from: int) -> Pairs:
+        """Return the pairs that count: of a reference's document and another one if the latter contains the former.
+
+        The intersection is divided by the signatures of the reference's document, however long the other one is.
+        """
+        assert pairs.overlap is not None
+        lengths = pairs.overlap.lengths[pairs.i]
+        contains = (pairs.i >= new_from) | (pairs.shared / np.maximum(lengths, 1) >= self.tau) | (lengths == 0)
+        return super().with_reference(pairs.where(contains), new_from)
+
     def memory_bytes(self, vectors: Vectors) -> int:
         """Return the bytes of vectors and index: 4 + 4 + 2 for each entry, 4 for each document."""
         return len(vectors.ids) * (4 + 4 + 2) + len(vectors) * 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 from spotsigs.contracts import Collection, CollectionScheme
 from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine, end_workers
 from spotsigs.errors import InputError, counted, reason, require
-from spotsigs.exact_duplicates import WORDS, Copies, Sameness
+from spotsigs.exact_duplicates import Copies
 from spotsigs.in_memory import Matched
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
 from spotsigs.outofcore.leaders import BYTES_A_RESULT, leaders_on_disk
-from spotsigs.outofcore.prefix_partition_join import JOB, PairFiles, join_store, query
+from spotsigs.outofcore.prefix_partition_join import JOB, PairFiles, join_store
 from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR, write_pairs
 from spotsigs.outofcore.segments import Segments, extract_segments, finished_segments, known_source, source_of
-from spotsigs.outofcore.template_pass import refine_segments, refined_page
+from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors, rounds_of
-from spotsigs.records import Clusters, Document, Pairs, Signatures
+from spotsigs.records import Clusters, Pairs
 from spotsigs.signatures.boilerplate import boilerplate_of
-from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
+from spotsigs.signatures.extract import nothing_readable, refusal, require_reference
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.main_content import MainContent
 from spotsigs.signatures.spots import SpotSignatures
@@ -64,9 +64,6 @@ BYTES_A_UNIT_BYTE = 3
 
 PASSING = 16
 """The pairs in memory at a time use one part in so many of the budget; names and tables use the rest."""
-
-_ATTEMPTS = 5
-"""Times that a query is repeated while other runs replace the vectors."""
 
 
 def data_budget(memory: int, workers: int = 0) -> int:
@@ -135,15 +132,6 @@ def fitting(engine: Engine, memory: int, unit: int = 0) -> Engine:
     return Serial()
 
 
-@dataclass(frozen=True)
-class Match:
-    """A document of a store that is similar to a page; ``identical`` is ``content`` or ``text`` for a duplicate."""
-
-    doc: str
-    similarity: float
-    identical: str = ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Store:
     """A folder with the signatures, vectors and pairs of a collection.
@@ -188,6 +176,12 @@ class Store:
         parts = {name: restored(known[key], _CLASSES) for name, key in (("text", "text"), ("signature", "scheme"))}
         return cls(folder=path, method=Method(**parts), **more)
 
+    def as_reference(self, method: Method) -> Segments:
+        """Return the signatures of all documents, to compare others by a method with them."""
+        replace(self, method=method)._require_same_scheme(_batches(self.folder)[0])
+        found = stored_segments(self.folder)
+        return replace(found, reference=len(found.folders))
+
     @property
     def is_decided(self) -> bool:
         """Whether a run has decided documents of the store; a stopped first run has not."""
@@ -210,6 +204,8 @@ class Store:
         add: bool = False,
         strict: bool = False,
         listed: bool = True,
+        crossed: bool = False,
+        against: Store | None = None,
     ) -> Matched[Segments, PairFiles]:
         """Find all pairs of a collection.
 
@@ -224,6 +220,10 @@ class Store:
             Stop at the first record that cannot be read.
         listed : bool
             List the pairs; otherwise, the result has a function that finds leaders, unless documents have labels.
+        crossed : bool
+            List only the pairs of a reference's document with another one.
+        against : Store, optional
+            Its documents are a reference, see `spotsigs.contracts.Referenced`; it is only read.
 
         Returns
         -------
@@ -248,15 +248,21 @@ class Store:
         with self.locked(), pages_up_to(BUDGET_PAGE, unit):
             began = perf_counter()
             earlier, added = self._extract(collection, add, strict)
-            listed = listed or any(bool(store.array("has_cluster", bool).any()) for store in added.stores())
-            return self._match(earlier, added, perf_counter() - began, listed)
+            if against is not None:
+                earlier = against.as_reference(self.method)
+            if added.reference:
+                earlier, added = added.split()
+            labelled = not earlier.reference and any(store.array("has_cluster", bool).any() for store in added.stores())
+            return self._match(earlier, added, perf_counter() - began, listed or labelled, crossed)
 
     def _match(
-        self, earlier: Segments, added: Segments, extract_seconds: float, listed: bool
+        self, earlier: Segments, added: Segments, extract_seconds: float, listed: bool, crossed: bool
     ) -> Matched[Segments, PairFiles]:
         if not added.sizes().sum() and len(added.skipped):
             raise nothing_readable(added.skipped)
         segments, new_from = earlier + added, int(earlier.sizes().sum())
+        require_reference(new_from, earlier.reference)
+        skipped = (segments if earlier.reference else added).skipped
         extracted = perf_counter()
         copies = segments.copies(self.method.duplicates)
         if isinstance(self.method.signature, CollectionScheme):
@@ -265,7 +271,7 @@ class Store:
         stored = self._vectorize(segments, copies)
         made = fingerprint(self.vectors)
         laid_out = perf_counter()
-        pairs = self._join(stored, new_from) if listed else PairFiles((), len(stored))
+        pairs = self._join(stored, new_from, crossed and new_from > 0) if listed else PairFiles((), len(stored))
         self._require_unchanged(made)
         seconds = {
             "extract": extract_seconds,
@@ -279,7 +285,7 @@ class Store:
             rows=stored.rows,
             copies=stored.copies,
             pairs=replace(pairs, seconds=seconds, memory=self.budget // PASSING),
-            skipped=added.skipped,
+            skipped=skipped,
             new_from=new_from,
             leaders=None if listed else partial(self._leaders, made, new_from),
         )
@@ -296,35 +302,6 @@ class Store:
             fingerprint(self.vectors) == made,
             f"another run changed the store {self.folder} in the meantime; give the same command again",
         )
-
-    def query(self, page: Document) -> list[Match]:
-        """Find the documents that are similar to a page; the store is not changed.
-
-        Returns
-        -------
-        list of Match
-            In descending order of similarity, equal ones in document order. See
-            `spotsigs.outofcore.prefix_partition_join.query` for signatures that the store does not contain.
-
-        Raises
-        ------
-        InputError
-            If there is no finished store, it was made with other settings, or the page cannot be read.
-        """
-        require_reachable(self.folder)
-        batches = _batches(self.folder)
-        require(
-            bool(batches) and exists(self.vectors / "store.json"),
-            f"{self.folder} contains no finished store; make it by a run that names it as its store",
-        )
-        self._require_same_scheme(batches[0])
-
-        with pages_up_to(BUDGET_PAGE):
-            signatures = extract_shard(lambda: iter([page]), self.method.text, self.method.signature)
-        require(not signatures.skipped, "".join(f"{record.id}: {record.reason}" for record in signatures.skipped))
-        if isinstance(self.method.signature, CollectionScheme):
-            signatures = refined_page(signatures, _finished(batches), self.method.signature, memory=self.budget)
-        return _query(self.vectors, signatures, self.method.threshold, self.memory)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -391,9 +368,9 @@ class Store:
 
     def _vectorize(self, segments: Segments, copies: Copies) -> StoredVectors:
         """Build the vectors, unless they are there and were made of the same signatures with the same settings."""
+        content = "".join(map(fingerprint, segments.folders)) + f" {segments.reference}" * bool(segments.reference)
         made_of = {
-            "segments": [segment.relative_to(self.folder).as_posix() for segment in segments.folders],
-            "content": xxhash.xxh64_hexdigest("".join(map(fingerprint, segments.folders)).encode()),
+            "content": xxhash.xxh64_hexdigest(content.encode()),
             "filter": identity(self.method.idf_filter),
             "sets": self.method.sets,
             "min_spots": self.method.idf_filter.min_spots,
@@ -425,13 +402,14 @@ class Store:
             facts=made_of,
         )
 
-    def _join(self, stored: StoredVectors, new_from: int) -> PairFiles:
+    def _join(self, stored: StoredVectors, new_from: int, crossed: bool) -> PairFiles:
         tau = self.method.threshold
         job = xxhash.xxh64_hexdigest(f"{fingerprint(self.vectors)} {new_from}".encode())
         target, budget = self._resumed(f"{tau}-{job}")
         self.say(f"join: {counted(len(stored), 'document')}, each task within {budget / 1e6:,.0f} MB")
         pairs = join_store(self.vectors, target, tau, self.engine, memory=budget, new_from=new_from)
-        return with_copies(pairs, target, stored.copies, new_from, budget)
+        pairs = with_copies(pairs, target, stored.copies, new_from, budget)
+        return _crossed(pairs, target, new_from, budget) if crossed else pairs
 
     def _resumed(self, job: str) -> tuple[Path, int]:
         """Return the path of a job's pairs and the budget that its tasks were cut for.
@@ -454,11 +432,23 @@ def with_copies(pairs: PairFiles, folder: Path, copies: Copies, new_from: int, b
         return pairs
     limit = budget // 4
     found = copies.further(pairs.within(limit).chunks(), most=max(limit // BYTES_A_PAIR, 1), new_from=new_from)
+    return replace(pairs, folders=(*pairs.folders, *_written(found, folder, "copies")))
+
+
+def _crossed(pairs: PairFiles, folder: Path, new_from: int, budget: int) -> PairFiles:
+    """Write again the pairs of a document before ``new_from`` with a later one."""
+    masked = ((chunk, chunk[0] < new_from) for chunk in pairs.within(budget // 4).chunks())
+    found = (tuple(column[first] for column in chunk) for chunk, first in masked)
+    return replace(pairs, folders=_written(found, folder, "crossed"))
+
+
+def _written(chunks: Iterable[tuple[NDArray[Any], ...]], folder: Path, name: str) -> tuple[Path, ...]:
+    """Write pairs in files of their own, and return their paths."""
     folders = []
-    for k, columns in enumerate(found):
-        folders.append(folder / f"copies-{k:08d}")
+    for k, columns in enumerate(chunks):
+        folders.append(folder / f"{name}-{k:08d}")
         write_pairs(folders[-1], *columns)
-    return replace(pairs, folders=(*pairs.folders, *folders))
+    return tuple(folders)
 
 
 def _batch(folder: Path, number: int) -> Path:
@@ -520,58 +510,6 @@ def stored_segments(folder: str | Path) -> Segments:
 
 def _finished(batches: Sequence[Path]) -> Segments:
     return Segments(tuple(folder for batch in batches for folder in finished_segments(batch).folders))
-
-
-def _query(vectors: Path, signatures: Signatures, tau: float, memory: int) -> list[Match]:
-    """Query vectors that another run may replace at any time; repeat the query if that happens."""
-    for _ in range(_ATTEMPTS):
-        made = _made(vectors)
-        try:
-            found = _matches(vectors, signatures, tau, memory)
-        except InputError:
-            if _made(vectors) == made:
-                raise
-        else:
-            if _made(vectors) == made:
-                return found
-    raise InputError(f"another run changes the store {vectors.parent} during the query; query again later")
-
-
-def _made(store: Path) -> str | None:
-    try:
-        return fingerprint(store)
-    except InputError:
-        return None
-
-
-def _matches(store: Path, signatures: Signatures, tau: float, memory: int) -> list[Match]:
-    facts = opened(store, "vectors", verify=False).facts
-    counts = np.ones_like(signatures.counts) if facts["sets"] else signatures.counts
-    rows, similarity = query(store, signatures.hashes, counts, tau, memory=memory)
-    stored = open_vectors(store)
-    segments = Segments(tuple(store.parent / name for name in facts["segments"]))
-    same_content, same_text = _copies_of(signatures.digests[0], segments, Sameness(facts["sameness"]))
-    found = {
-        int(row): (value, "")
-        for representative, value in zip(rows.tolist(), similarity.tolist(), strict=True)
-        for row in stored.copies.members(representative)
-    }
-    found |= dict.fromkeys(same_text, (1.0, "text")) | dict.fromkeys(same_content, (1.0, "content"))
-    ranked = sorted(found.items(), key=lambda match: (-match[1][0], match[0]))
-    return [Match(stored.doc_ids[row], *match) for row, match in ranked]
-
-
-def _copies_of(digests: NDArray[np.uint64], segments: Segments, sameness: Sameness) -> tuple[list[int], list[int]]:
-    """Return the documents of identical content, and those of identical text, if these count as duplicates."""
-    content, text = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    row = 0
-    for part in segments.digests():
-        if sameness is not Sameness.off:
-            content.append(row + np.flatnonzero((part[:, :WORDS] == digests[:WORDS]).all(axis=1)))
-        if sameness is Sameness.text and digests[WORDS:].any():
-            text.append(row + np.flatnonzero((part[:, WORDS:] == digests[WORDS:]).all(axis=1)))
-        row += len(part)
-    return np.concatenate(content).tolist(), np.concatenate(text).tolist()
 
 
 def default_memory() -> int:

@@ -9,32 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.parallel import renumbered
 from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
-from spotsigs.outofcore.prefix_partition_kernels import Block
 from spotsigs.outofcore.prefix_partition_tasks import (
     BINS,
     BYTES_A_PAIR,
-    BYTES_A_ROW,
     PAIR_COLUMNS,
     BlockTask,
     JoinJob,
     cut_parts,
-    cut_rows,
     find_candidates,
     first_candidate_tasks,
     further_candidate_tasks,
     make_plan,
-    read_block,
     sample,
     shuffle,
     stores,
@@ -42,13 +36,9 @@ from spotsigs.outofcore.prefix_partition_tasks import (
     verify_tasks,
 )
 from spotsigs.outofcore.resumable_tasks import run
-from spotsigs.outofcore.vectorize import look_up
-from spotsigs.records import FloatArray, Overlap, Pairs, RowNumbers, Vectors, unchecked
+from spotsigs.records import FloatArray, Overlap, Pairs
 from spotsigs.storage.locations import absolute, as_path
 from spotsigs.storage.store import Reader, claim, fingerprint, open_vectors, opened, remove_tree
-
-BYTES_AN_OCCURRENCE = 64
-"""Bytes that a query uses for each occurrence of the rows that it reads: at most 58 were measured."""
 
 MOST_MEMORY = 2**36
 """Most bytes that a task uses: offsets of the postings of a part are int32."""
@@ -160,23 +150,6 @@ def _joined(job: JoinJob, engine: Engine) -> dict[str, Any]:
     return {"stores": [facts["stores"] for facts in verified], "counters": counters}
 
 
-def _compact(page: Vectors, rows: Block) -> list[Vectors]:
-    """Return a page and some rows as vectors with contiguous ids of signatures."""
-    n_ids = 1 + max(int(page.ids.max(initial=-1)), int(rows.ids.max(initial=-1)))
-    (one, many), _ = renumbered([page.ids, rows.ids], n_ids)
-    n = len(rows.lengths)
-    vectors = unchecked(
-        Vectors,
-        indptr=rows.indptr,
-        ids=many,
-        counts=rows.counts,
-        lengths=rows.lengths,
-        doc_ids=RowNumbers(n),
-        vocabulary=None,
-    )
-    return [replace(page, ids=one), vectors]
-
-
 Found = tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
 
 
@@ -279,47 +252,3 @@ def _sorted(parts: Iterable[tuple[NDArray[Any], ...]]) -> Found:
     order = np.lexsort((j, i))
     i, j = i[order], j[order]
     return i, j, similarity[order]
-
-
-def query(
-    store: str | Path, hashes: NDArray[np.uint64], counts: NDArray[np.int32], tau: float, *, memory: int
-) -> tuple[NDArray[np.int64], FloatArray]:
-    """Find the documents of a store that are similar to a page with some distinct signatures and their counts.
-
-    Returns
-    -------
-    rows : ndarray of int64
-        Document numbers, ascending.
-    similarity : ndarray of float64
-        By the filter of the store: signatures that it dropped are dropped from the page, unknown ones are kept. (Adding
-        the page to the collection would change document frequencies by one.)
-    """
-    from spotsigs.matching.prefix_join import join
-
-    tau = as_tau(tau)
-    stored = open_vectors(store)
-    reader = stored.store
-    vocabulary = stored.vectors.vocabulary
-    assert vocabulary is not None
-    ids, known = look_up(hashes, vocabulary)
-    unseen = ~known & ~look_up(hashes, reader.array("dropped", np.uint64))[1]
-    ids[unseen] = len(vocabulary) + np.arange(np.count_nonzero(unseen))
-    used = known | unseen
-    page = Vectors.from_csr([0, np.count_nonzero(used)], ids[used], counts[used])
-    length = int(page.lengths[0])
-    if length < reader.facts.get("min_spots", 1):
-        return np.empty(0, np.int64), np.empty(0)
-    lengths = stored.vectors.lengths
-    first = int(np.searchsorted(lengths, max(1, int(length * tau) - 1)))
-    found = []
-    edges = cut_rows(stored.vectors.indptr, first, memory, BYTES_AN_OCCURRENCE, BYTES_A_ROW).tolist()
-    for block in pairwise(edges):
-        if length < int(lengths[block[0]]) and length / int(lengths[block[0]]) < tau:
-            break
-        some = read_block(reader, *block)
-        one, many = _compact(page, some)
-        pairs = join(one, many, tau, threads=1)
-        found.append((some.documents[pairs.j], pairs.similarity))
-    rows = np.concatenate([np.empty(0, np.int64), *(part for part, _ in found)])
-    order = np.argsort(rows)
-    return rows[order], np.concatenate([np.empty(0), *(part for _, part in found)])[order]

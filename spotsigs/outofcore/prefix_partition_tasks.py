@@ -561,6 +561,6 @@ def write_pairs(path: Path, i: IntArray, j: IntArray, similarity: FloatArray) ->
     """Write a store of pairs, sorted by (i, j)."""
     order = np.lexsort((j, i))
     with writing(path, "pairs") as out:
-        for name, values in zip(PAIR_COLUMNS, (i, j, similarity), strict=True):
-            out.put(name, values[order])
+        for (name, kind), values in zip(PAIR_COLUMNS.items(), (i, j, similarity), strict=True):
+            out.put(name, values[order].astype(kind, copy=False))
         out.facts = {"pairs": len(order)}

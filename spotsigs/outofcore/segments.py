@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import WORDS, Copies, Sameness
 from spotsigs.progress import progress
 from spotsigs.records import Document, Skipped
-from spotsigs.signatures.extract import extract_parts, refusal, unique_names
+from spotsigs.signatures.extract import REFERENCE, extract_parts, refusal, unique_names
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
@@ -90,7 +90,7 @@ def extract_segments(
         for refused in progress(done, "reading", len(shards), "shards"):
             if refused is not None:
                 raise refusal(refused)
-    return finished_segments(folder)
+    return finished_segments(folder, collection.reference_shards)
 
 
 def source_of(collection: Collection, text: Any, scheme: Any) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def known_source(folder: Path) -> dict[str, Any]:
     return known
 
 
-def finished_segments(folder: Path) -> Segments:
+def finished_segments(folder: Path, reference_shards: int = 0) -> Segments:
     """Return the signatures of a finished call of `extract_segments`; raise InputError if it was stopped."""
     found = [folder / _name(k) for k in range(known_source(folder)["shards"])]
     missing = [segment for segment in found if not exists(segment / "store.json")]
@@ -120,7 +120,8 @@ def finished_segments(folder: Path) -> Segments:
         f"{folder} contains an unfinished extraction ({len(missing)} of {len(found)} parts are missing); "
         "finish it first, or delete it",
     )
-    return Segments(tuple(part for segment in found for part in _parts(segment)))
+    parts = [_parts(segment) for segment in found]
+    return Segments(tuple(chain(*parts)), reference=sum(map(len, parts[:reference_shards])))
 
 
 def _files(collection: Any) -> list[list[Any]]:
@@ -209,14 +210,23 @@ class Segments:
         Stores of signatures.
     rows : ndarray of bool, shape (n,), optional
         The documents that are compared; all by default.
+    reference : int
+        Number of stores, the first ones, of a reference, whose names begin with
+        `spotsigs.signatures.extract.REFERENCE`.
     """
 
     folders: tuple[Path, ...]
     rows: NDArray[np.bool_] | None = field(default=None, compare=False)
+    reference: int = 0
 
     def __add__(self, other: Segments) -> Segments:
         """Return the segments of both, in order."""
-        return Segments(self.folders + other.folders)
+        return Segments(self.folders + other.folders, reference=self.reference)
+
+    def split(self) -> tuple[Segments, Segments]:
+        """Return those of the reference, and the others."""
+        k = self.reference
+        return Segments(self.folders[:k], reference=k), Segments(self.folders[k:])
 
     def only(self, rows: NDArray[np.bool_]) -> Segments:
         """Return the same documents, with the signatures of some of them."""
@@ -280,8 +290,13 @@ class Segments:
         return unique_names(self._names)
 
     def _names(self) -> Iterator[str]:
-        for store in self.stores():
-            yield from store.strings("doc_ids")
+        return self.strings("doc_ids")
+
+    def strings(self, name: str) -> Iterator[str]:
+        """Yield the names of documents or of skipped records."""
+        for k, store in enumerate(self.stores()):
+            found = store.strings(name)
+            yield from map(REFERENCE.__add__, found) if k < self.reference else found
 
     @property
     def clusters(self) -> Iterator[str | None]:
@@ -324,8 +339,8 @@ class SkippedRecords(SizedIterable[Skipped]):
         return sum(len(store.strings("skipped")) for store in self.segments.stores())
 
     def __iter__(self) -> Iterator[Skipped]:
-        for store in self.segments.stores():
-            yield from map(Skipped, store.strings("skipped"), store.strings("reasons"))
+        reasons = (store.strings("reasons") for store in self.segments.stores())
+        yield from map(Skipped, self.segments.strings("skipped"), chain.from_iterable(reasons))
 
     def __contains__(self, record: object) -> bool:
         return any(record == other for other in self)

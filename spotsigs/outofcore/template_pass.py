@@ -12,7 +12,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from spotsigs.arrays.csr import row_starts, take_rows
+from spotsigs.arrays.csr import row_starts
 from spotsigs.contracts import CollectionScheme
 from spotsigs.errors import InputError, require
 from spotsigs.outofcore.segments import Segments
@@ -78,7 +78,7 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
             for target, part in zip(targets, _parts(signatures, outlines), strict=True):
                 save_signatures(target, part, made_of=made_of)
             del everything, signatures  # mapped files of the scratch
-    return Segments(targets)
+    return replace(outlines, folders=targets, rows=None)
 
 
 def _is_made_of(store: Path, made_of: str) -> bool:
@@ -86,42 +86,6 @@ def _is_made_of(store: Path, made_of: str) -> bool:
         return opened(store, "signatures", verify=False).facts.get("made_of") == made_of
     except InputError:
         return False
-
-
-def refined_page(page: Signatures, outlines: Segments, scheme: CollectionScheme, *, memory: int) -> Signatures:
-    """Return the signatures that `refine_segments` would give a page if it were added.
-
-    Only pages that share a link with it can be its siblings; the others are not read into memory.
-
-    Parameters
-    ----------
-    page : Signatures
-        The outline of one page.
-    outlines, scheme, memory
-        As in `refine_segments`.
-
-    Returns
-    -------
-    Signatures
-        One row.
-    """
-    links = page.hashes[page.counts >= LINK]
-    found = []
-    for part in outlines.parts():
-        sizes, hashes, kinds = part.sizes(), part.column("hashes", np.uint64), part.column("counts", np.int32)
-        shares = np.repeat(np.arange(len(sizes)), sizes)[(kinds >= LINK) & np.isin(hashes, links)]
-        starts, entries = take_rows(row_starts(sizes), np.unique(shares))
-        found.append((np.diff(starts), hashes[entries], kinds[entries]))
-    sizes, hashes, kinds = map(
-        np.concatenate, zip(*found, (np.diff(page.indptr), page.hashes, page.counts), strict=True)
-    )
-    unnamed = (None,) * len(sizes)
-    everything = Signatures(("",) * len(sizes), unnamed, row_starts(sizes), hashes, kinds)
-    _require_memory(everything, memory)
-    refined = scheme.refine(everything)
-    start = int(refined.indptr[-2])
-    indptr = np.array([0, len(refined.hashes) - start])
-    return replace(page, indptr=indptr, hashes=refined.hashes[start:], counts=refined.counts[start:])
 
 
 def _require_memory(outlines: Signatures, memory: int) -> None:

@@ -301,7 +301,7 @@ def _begins(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 @resumable("tallied")
 def tally(task: HashRange, out: Writer) -> None:
-    """Write the vocabulary of a range, its marks, and the dropped hashes; return its size."""
+    """Write the vocabulary of a range and its marks; return its size."""
     from spotsigs.outofcore.prefix_partition_kernels import KEY_BITS
 
     kinds: dict[str, Any] = {"hashes": np.uint64, "frequencies": np.int32, "partition_keys": np.uint16}
@@ -322,7 +322,6 @@ def tally(task: HashRange, out: Writer) -> None:
     del order
     kept = task.job.idf_filter.keeps(total, task.job.documents)
     out.put("vocabulary", hashes[starts[kept]])
-    out.put("dropped", hashes[starts[~kept]])
     del hashes, starts
     out.put("marks", rarity_classes(total[kept]).astype(np.uint16) << KEY_BITS | partition_keys[kept])
     out.facts = {"signatures": int(np.count_nonzero(kept))}
@@ -425,10 +424,9 @@ def _write(store: Writer, job: VectorJob, ranges_of_lengths: int, segments: Segm
         with store.growing(name, kind) as append:
             for values in _pieces(rows, name, kind):
                 append(values)
-    for name in ("vocabulary", "dropped"):
-        with store.growing(name, np.uint64) as append:
-            for values in _pieces(words, name, np.uint64):
-                append(values)
+    with store.growing("vocabulary", np.uint64) as append:
+        for values in _pieces(words, "vocabulary", np.uint64):
+            append(values)
     with store.growing("indptr", np.int64) as append:
         append(np.zeros(1, np.int64))
         end = 0

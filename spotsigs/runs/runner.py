@@ -156,8 +156,8 @@ def write_result(folder: Path, result: Result) -> None:
 
 
 def _text_lost(result: Result, run: Run) -> TextLost | None:
-    """Read the texts again for what no kept page contains; None if earlier pages, whose texts are unknown, are kept."""
-    if result.matched.new_from:
+    """Read the texts again for what no kept page contains; None if kept pages are those of a store, without texts."""
+    if result.matched.new_from and run.documents is run.collection:
         return None
     readable = (text for text in readable_texts(result.method, run) if text is not None)
     most_bytes = MOST_BYTES if run.memory is None else run.memory // 16

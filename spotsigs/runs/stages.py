@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from spotsigs.clustering.clusters import ClusterMethod
-from spotsigs.contracts import VectorCollection
+from spotsigs.contracts import Collection, Referenced, VectorCollection
 from spotsigs.engines import Engine, Serial, end_workers
 from spotsigs.errors import InputError, require
 from spotsigs.in_memory import Joined
@@ -44,6 +44,8 @@ class Run:
         Folder of the copy of the collection, in its own format, without the removed documents.
     overwrite : bool
         The copy replaces an existing one.
+    against : Collection, Store or None
+        Reference, whose documents are compared with those of the collection, always kept and never copied.
     page : bool
         Write ``clusters.html``.
     memory : int or None
@@ -66,6 +68,7 @@ class Run:
     engine: Engine = field(default_factory=Serial)
     copy: str | None = None
     overwrite: bool = False
+    against: Any = None
     page: bool = False
     memory: int | None = None
     store: str | None = None
@@ -76,7 +79,13 @@ class Run:
 
     def __post_init__(self) -> None:
         for key in ("copy", "store"):
-            _require_outside(key, getattr(self, key), getattr(self.collection, "path", None))
+            for read in (self.collection, self.against):
+                _require_outside(key, getattr(self, key), getattr(read, "path", None))
+
+    @property
+    def documents(self) -> Any:
+        """The collection, after its reference if that is a collection, too."""
+        return Referenced(self.against, self.collection) if isinstance(self.against, Collection) else self.collection
 
 
 def _require_outside(key: str, named: str | None, path: object) -> None:
@@ -143,20 +152,22 @@ class Known:
 def _in_memory(method: Method, run: Run, known: Known) -> Result:
     """Run the stages on all documents at once, those that are known excepted."""
     if known.joined is None:
-        extracted = method.extract(run.collection, run.engine, strict=run.strict)
-        known.joined = method.joined(run.collection, extracted)
+        extracted = method.extract(run.documents, run.engine, strict=run.strict)
+        known.joined = method.joined(run.documents, extracted)
     joined, signatures = known.joined, known.joined.extracted.signatures
-    if not len(signatures) and signatures.skipped:
+    new_from = signatures.new_from
+    if len(signatures) == new_from and signatures.skipped:
         raise nothing_readable(signatures.skipped)
-    listed = run.pairs or run.page or any(name is not None for name in signatures.clusters)
+    labelled = not new_from and any(name is not None for name in signatures.clusters)
+    listed = run.pairs or run.page or labelled
     own_join = joined.at(method.matcher) is None
     if own_join:
         method.matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
     with PeakMemory() as memory:
-        matched = joined(method.matcher) if listed else method.unlisted(joined)
+        matched = joined(method.matcher, crossed=run.pairs) if listed else method.unlisted(joined)
     if own_join:
         known.peak_bytes = memory.peak_bytes
-    return Result.of(method, run.data, run.collection, matched, peak_bytes=known.peak_bytes)
+    return Result.of(method, run.data, run.collection, matched, peak_bytes=known.peak_bytes, added_from=new_from)
 
 
 def _on_disk(method: Method, run: Run, memory: int, say: Callable[[str], object]) -> Result:
@@ -164,23 +175,31 @@ def _on_disk(method: Method, run: Run, memory: int, say: Callable[[str], object]
 
     if not isinstance(method.matcher, SpotSigsTight):
         raise InputError(
-            f"{method.matcher.label} has no form for vectors on disk, which {option('memory')} and {option('store')} "
-            "need; leave them out"
+            f"{method.matcher.label} has no form for vectors on disk, which {option('memory')}, {option('store')} and "
+            "a store as reference need; leave them out"
         )
-    engine = require_units(run.collection, run.engine, memory, copied=run.copy is not None)
-    folder = own_store(method, run.collection, run.folder) if run.store is None else kept_store(run.store)
+    engine = require_units(run.documents, run.engine, memory, copied=run.copy is not None)
+    folder = own_store(method, run.documents, run.folder) if run.store is None else kept_store(run.store)
     store = Store(folder=folder, method=method, engine=engine, memory=memory, say=say)
     listed = run.pairs or run.page or method.clusters is not ClusterMethod.leaders
-    matched = store.match(run.collection, add=run.add, strict=run.strict, listed=listed)
+    matched = store.match(
+        run.documents,
+        add=run.add,
+        strict=run.strict,
+        listed=listed,
+        crossed=run.pairs and run.against is not None,
+        against=run.against if isinstance(run.against, Store) else None,
+    )
     added_from = matched.new_from
-    earlier = decided(store.folder, added_from) if added_from else None
-    if added_from and earlier is None:
+    earlier = decided(store.folder, added_from) if run.add and added_from else None
+    if run.add and added_from and earlier is None:
         say(f"no finished run has decided the {added_from:,} earlier documents of {store.folder}: all are decided now")
         matched = store.match(None, listed=listed)
     end_workers()  # the stages below use memory for each document
-    more = {"memory": memory, "added_from": added_from}
     with store.locked():
-        result = Result.of(method, run.data, run.collection, matched, earlier=earlier, **more)
+        result = Result.of(
+            method, run.data, run.collection, matched, earlier=earlier, memory=memory, added_from=added_from
+        )
     if run.store is not None:
         put_decided(run.store, result.decisions.kept, method)
     return result
@@ -197,4 +216,4 @@ def _few_documents() -> Corpus:
 def readable_texts(method: Method, run: Run, new_from: int = 0) -> Iterator[str | None]:
     """Return the text of every document, exact duplicates included; None for those that only a store has."""
     require(not isinstance(run.collection, VectorCollection), "a page of clusters needs pages, not vectors")
-    return chain(repeat(None, new_from), texts(run.collection, method.text))
+    return chain(repeat(None, new_from), texts(run.documents, method.text))

@@ -48,8 +48,9 @@ def _remarks(result: Result, run: Run) -> list[str]:
         f"{counted(metrics['clusters'], 'cluster')}; "
         f"read and extracted in {seconds:.1f} s, {_peak(metrics)}"
     ]
-    if metrics["new_documents"] < metrics["documents"]:
-        lines.append(f"{counted(metrics['new_documents'], 'new document')}; only pairs with at least one are reported")
+    if old := metrics["documents"] - metrics["new_documents"]:
+        new = f"{counted(metrics['new_documents'], 'new document')}; only pairs with at least one are reported"
+        lines.append(new if run.against is None else f"{counted(old, 'document')} of the reference, always kept")
     if metrics["min_similarity"] is not None:
         lines.append(
             f"largest cluster {counted(metrics['largest_cluster'], 'document')}; similarity inside clusters at least "

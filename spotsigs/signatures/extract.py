@@ -20,13 +20,16 @@ from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import concatenated
 from spotsigs.contracts import Collection, CollectionScheme, MarkedText, Shard, SignatureScheme
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import Copies, Sameness
 from spotsigs.progress import progress
 from spotsigs.records import Document, Signatures, Skipped
 from spotsigs.spelling import option
 from spotsigs.text.checksums import checksums
 from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
+
+REFERENCE = "reference:"
+"""Beginning of the names of a reference's documents, so that they differ from those of the input."""
 
 TextExtractor = Callable[[Document], str]
 """Function from a document to its text, for example `spotsigs.text.visible.VisibleText`."""
@@ -283,12 +286,14 @@ def extract(
     Returns
     -------
     Signatures
-        One row per document, in the collection's order, ids made unique by `unique_ids`.
+        One row per document, in the collection's order, ids made unique by `unique_ids`. Ids of a reference begin with
+        `REFERENCE`.
 
     Raises
     ------
     InputError
-        If the scheme's parameters are wrong or, with `strict`, a record cannot be read.
+        If the scheme's parameters are wrong, no document of a reference can be read or, with `strict`, a record cannot
+        be read.
     """
     # One page first: a bad parameter is an error, not a skipped document, and workers load compiled kernels.
     trial = Document(id="the first page", content=b"<p>the one")
@@ -300,8 +305,22 @@ def extract(
             if strict and batch.skipped:
                 raise refusal(batch.skipped[0])
             batches.append(batch)
-    signatures = concatenate(batches)
+    first = collection.reference_shards
+    signatures = concatenate([*map(_referenced, batches[:first]), *batches[first:]])
+    signatures = replace(signatures, new_from=sum(map(len, batches[:first])))
+    require_reference(signatures.new_from, first)
     if isinstance(scheme, CollectionScheme):
         distinct = Copies.among(signatures, sameness).distinct
         signatures = replace(scheme.refine(signatures.only(distinct)), digests=signatures.digests)
     return replace(signatures, doc_ids=unique_ids(signatures.doc_ids))
+
+
+def _referenced(batch: Signatures) -> Signatures:
+    """Return documents of a reference by their names in tables."""
+    skipped = tuple(replace(record, id=REFERENCE + record.id) for record in batch.skipped)
+    return replace(batch, doc_ids=tuple(map(REFERENCE.__add__, batch.doc_ids)), skipped=skipped)
+
+
+def require_reference(documents: int, parts: int) -> None:
+    """Refuse a reference in some parts without a readable document, with which every page would be kept."""
+    require(documents > 0 or not parts, "the reference has no readable document; give another one")

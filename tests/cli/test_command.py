@@ -93,21 +93,6 @@ def test_dedup_writes_the_copy_and_says_why(tmp_path):
     assert removed
 
 
-@pytest.mark.parametrize("boilerplate", ["remove", "keep"])
-def test_a_store_is_queried_at_its_threshold(tmp_path, boilerplate, capsys):
-    page, store = TINY / "ferry" / "wire.html", tmp_path / "my.store"
-    words = ("--store", str(store), "--workers", "1", "--memory", "1500MB", "--boilerplate", boilerplate)
-    main(["pairs", str(TINY), *words, "--tau", "0.3"])
-    pairs = [line.split("\t") for line in capsys.readouterr().out.splitlines()[1:]]
-    mates = {name for pair in pairs for name in pair[:2] if "ferry/wire.html" in pair[:2]}
-    main(["query", str(page), "--store", str(store)])
-    header, *lines = capsys.readouterr().out.splitlines()
-    assert header == "similarity  doc"
-    assert {line.split()[1] for line in lines} == mates
-    method, _ = planned(parser().parse_args(["pairs", str(TINY), "--store", str(store)]), tmp_path)
-    assert method.tau == 0.3
-
-
 def test_a_store_that_no_run_has_decided_has_no_threshold(tmp_path):
     """A stopped first run would have resumed at another threshold than it began with."""
     path = tmp_path / "x.jsonl"
@@ -230,7 +215,7 @@ def test_every_verb_works_on_the_plain_install(tmp_path):
         ["threshold", TINY, "--workers", 1],
         ["dedup", "x.jsonl", "--out", "kept", "--workers", 1],
         ["pairs", TINY, "--workers", 1, "--store", "my.store", "--boilerplate", "keep"],
-        ["query", TINY / "ferry" / "wire.html", "--store", "my.store"],
+        ["pairs", TINY / "ferry" / "wire.html", "--against", "my.store", "--workers", 1],
     ):
         done = plain(*words, cwd=tmp_path)
         assert done.returncode == 0, done.stderr

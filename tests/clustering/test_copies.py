@@ -195,22 +195,19 @@ def test_added_copies_give_the_pairs_of_a_run_over_everything(tmp_path, boilerpl
         assert wanted
 
 
-def test_a_page_is_asked_for_by_its_bytes_and_by_its_text(tmp_path):
+def test_a_page_is_compared_with_a_store_by_its_bytes_and_by_its_text(tmp_path):
     pages = {"1.html": TABLE, "2.html": f"<i></i>{TABLE}", "3.html": BRIDGE, "4.html": BRIDGE}
     pages |= {"5.html": f"{BRIDGE} The end is near."}
     folder(tmp_path / "in", pages)
     words = ("--store", "s", "--tau", 0.3, "--workers", 1, "--boilerplate", "keep")
     assert command("pairs", "in", *words, cwd=tmp_path).returncode == 0
-    (tmp_path / "page").write_text(TABLE)
-    assert command("query", "page", "--store", "s", cwd=tmp_path).stdout.splitlines()[1:] == [
-        "  1.000000  1.html  (identical content)",
-        "  1.000000  2.html  (identical text)",
-    ]
-    (tmp_path / "page").write_text(BRIDGE)
-    lines = command("query", "page", "--store", "s", cwd=tmp_path).stdout.splitlines()[1:]
-    assert [line.split()[1] for line in lines] == ["3.html", "4.html", "5.html"]
-    assert "identical" not in lines[2]
-    assert 0.3 <= float(lines[2].split()[0]) < 1
+    for page, expected in ((TABLE, ["1.html", "2.html"]), (BRIDGE, ["3.html", "4.html", "5.html"])):
+        (tmp_path / "page").write_text(page)
+        done = command("pairs", "page", "--against", "s", "--workers", 1, cwd=tmp_path)
+        found = [line.split("\t") for line in done.stdout.splitlines()[1:]]
+        assert [row[:2] for row in found] == [[f"reference:{name}", "page"] for name in expected]
+        assert [float(row[2]) for row in found[:2]] == [1, 1]
+        assert all(0.3 <= float(row[2]) < 1 for row in found[2:])
 
 
 def test_copies_beyond_what_can_be_listed_are_refused_in_a_sentence():

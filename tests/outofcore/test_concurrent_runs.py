@@ -13,10 +13,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from stores import PARTS, query_page, run, stories, written
+from stores import run, stories, written
 from test_engines import available
 
-from spotsigs.records import Document
 from spotsigs.storage.atomic import alone
 from spotsigs.storage.store import claim
 
@@ -58,29 +57,6 @@ def test_of_two_claims_the_first_one_stays(remote, tmp_path, monkeypatch):
     monkeypatch.setattr(places, "sizes", lambda path: {})
     assert claim(folder, "facts.json", {"who": "two"}) == ["who"]
     assert claim(folder, "facts.json", {"who": "one"}) == []
-
-
-@pytest.mark.long
-def test_a_question_is_asked_again_while_another_run_replaces_the_vectors(tmp_path, monkeypatch):
-    from spotsigs.outofcore import pipeline as stages_on_disk
-
-    rows = stories(30)
-    run(tmp_path / "store", written(tmp_path / "x.jsonl", rows[:15]))
-    page = Document(id="?", content=rows[3]["text"], media_type="text/plain")
-    lookup, changes = stages_on_disk.query, []
-
-    def changing(store, *words, **more):
-        found = lookup(store, *words, **more)
-        if not changes:
-            changes.append(1)
-            run(tmp_path / "store", written(tmp_path / "y.jsonl", rows[15:]), add=True)
-        return found
-
-    monkeypatch.setattr(stages_on_disk, "query", changing)
-    found = query_page(tmp_path / "store", page, *PARTS[:2], 0.3)
-    monkeypatch.undo()
-    assert found == query_page(tmp_path / "store", page, *PARTS[:2], 0.3)
-    assert changes
 
 
 # parents that end

@@ -12,7 +12,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from archives import warc_record
-from in_process import command
 from runs import configured, ran, same
 
 from spotsigs.errors import InputError
@@ -121,16 +120,6 @@ def test_standard_input(tmp_path, data, more):
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert metrics["documents"] == len(pages) > 20
     assert metrics["pairs"] > 20
-
-
-def test_asking_prints_no_id_that_a_terminal_would_obey(tmp_path):
-    page = "<p>the plan is a new bridge and the river is a long way from the town"
-    forged = "a\x1b[2J\n  1.000000  forged\r\u202e"
-    (tmp_path / "x.jsonl").write_text(json.dumps({"id": forged, "html": page}) + "\n")
-    (tmp_path / "page.html").write_text(page)
-    assert command("pairs", "x.jsonl", "--store", "store", "--workers", 1, cwd=tmp_path).returncode == 0
-    answer = command("query", "page.html", "--store", "store", cwd=tmp_path).stdout
-    assert answer.splitlines()[-1] == "  1.000000  a\\x1b[2J\\n  1.000000  forged\\r\\u202e  (identical content)"
 
 
 MATCHERS = sorted(path.stem for path in (ROOT / "conf" / "matcher").glob("*.yaml"))

@@ -25,7 +25,7 @@ from spotsigs.matching.bounds import prefixes, rarity_classes
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.prefix_join import self_join
 from spotsigs.outofcore import prefix_partition_tasks as tasks
-from spotsigs.outofcore.prefix_partition_join import join_store, query
+from spotsigs.outofcore.prefix_partition_join import join_store
 from spotsigs.outofcore.prefix_partition_tasks import BlockTask, JoinJob, cut_rows
 from spotsigs.outofcore.vectorize import build_vectors
 from spotsigs.records import Corpus, Signatures, Vectors
@@ -335,33 +335,6 @@ def test_added_documents_are_filtered_with_the_whole(tmp_path, seed):
     expected = BruteForce(tau=0.4)(Corpus(chosen(signatures_of(vectors, range(80)))))
     assert triples(found.load()) == [t for t in triples(expected) if t[1] >= 50]
     assert len(found) > 0
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_query_finds_what_a_join_finds(tmp_path, seed):
-    vectors = copies(seed)
-    whole = signatures_of(vectors, range(80))
-    build_vectors(tmp_path / "v", segments_of([whole], tmp_path / "s"), IdfFilter(idf_min=0.2), memory=LARGE)
-    stored = open_vectors(tmp_path / "v")
-    expected = BruteForce(tau=0.5)(Corpus(IdfFilter(idf_min=0.2)(whole)))
-    for row in range(0, 80, 7):
-        span = slice(whole.indptr[row], whole.indptr[row + 1])
-        rows, similarity = query(tmp_path / "v", whole.hashes[span], whole.counts[span], 0.5, memory=SMALL)
-        partners = {b if a == row else a: s for a, b, s in triples(expected) if row in (a, b)}
-        if stored.vectors.lengths[stored.rows == row][0]:
-            partners[row] = 1.0
-        assert dict(zip(rows.tolist(), similarity.tolist(), strict=True)) == partners
-        assert rows.tolist() == sorted(rows.tolist())
-    strange = np.arange(1, 50, dtype=np.uint64)
-    assert len(query(tmp_path / "v", strange, np.ones(49, np.int32), 0.5, memory=LARGE)[0]) == 0
-
-
-def test_unseen_signatures_of_a_page_count_against_it(tmp_path):
-    hashes = np.arange(1, 9, dtype=np.uint64)
-    batch = Signatures(("a",), (None,), np.array([0, 8]), hashes, np.ones(8, np.int32))
-    build_vectors(tmp_path / "v", segments_of([batch], tmp_path / "s"), IdfFilter(idf_min=0), memory=LARGE)
-    page = np.concatenate([hashes, np.array([100, 101], np.uint64)])
-    assert query(tmp_path / "v", page, np.ones(10, np.int32), 0.5, memory=LARGE)[1].tolist() == [0.8]
 
 
 @pytest.mark.parametrize("engine", [Serial(), Processes(workers=2)])

@@ -19,15 +19,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import zstandard
-from in_process import command
 from runs import ran, same
-from stores import MEMORY, PARTS, copies, match_on_disk, named, query_page, run, save_vectors, stories, written
+from stores import MEMORY, PARTS, copies, match_on_disk, named, run, save_vectors, stories, written
 
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
+from spotsigs.outofcore.pipeline import Store
 from spotsigs.outofcore.prefix_partition_join import join_store
-from spotsigs.records import Document
 from spotsigs.storage import locations as places
 from spotsigs.storage import store as stores
 from spotsigs.storage.locations import as_path, is_remote, sizes
@@ -160,10 +159,13 @@ def test_a_whole_store_elsewhere_is_the_local_one(tmp_path, where, request):
     assert facts(everything[0]) == facts(everything[1])
     assert content(tmp_path / "store") == content(url)
     assert not [name for name in content(url) if ".writing-" in name]
-    page = Document(id="page", content=rows[3]["text"], media_type="text/plain")
-    asked = [query_page(folder, page, *PARTS[:2], 0.3, memory=MEMORY) for folder in (tmp_path / "store", url)]
-    assert asked[0] == asked[1]
-    assert asked[0][0].doc == "p3"
+    page = written(tmp_path / "page.jsonl", rows[3:4])
+    asked = [
+        run(tmp_path / f"of{k}", page, 0.3, crossed=True, against=Store.open(folder))
+        for k, folder in enumerate((tmp_path / "store", url))
+    ]
+    assert facts(asked[0]) == facts(asked[1])
+    assert ("p3", "reference:p3", 1.0) in named(asked[0].pairs.load(), asked[0].doc_ids)
 
 
 def test_a_store_is_copied_once_while_it_is_used(memory, monkeypatch):
@@ -266,8 +268,6 @@ def test_what_goes_wrong_is_said(tmp_path, s3, monkeypatch):
         front_door("s3://nowhere/x", tmp_path)
     with pytest.raises(InputError, match="nosuch://x cannot be reached: Protocol not known: nosuch"):
         front_door("nosuch://x", tmp_path)
-    done = command("query", ROOT / "data/tiny/chess/daily.html", "--store", "s3://crawls/x/y")
-    assert "x/y contains no finished store; make it by a run that names it" in done.stderr
     for module in ("s3fs", "upath", "fsspec"):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, module, None)

@@ -18,7 +18,7 @@ from faults import Denied, denying
 from folders import PYTHONPATH
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from stores import MEMORY, PARTS, match_on_disk, named, query_page, stories
+from stores import MEMORY, PARTS, match_on_disk, named, stories
 from strategies import examples, is_long
 
 from spotsigs.engines import Serial
@@ -26,7 +26,7 @@ from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore.pipeline import stored_segments
-from spotsigs.records import Corpus, Document
+from spotsigs.records import Corpus
 from spotsigs.signatures.extract import extract
 from spotsigs.storage import atomic
 from spotsigs.storage.store import sealed, unsealed
@@ -176,16 +176,6 @@ class Stores(RuleBasedStateMachine):
     def joined(self, tau):
         found = match_on_disk(self.store, None, *PARTS, tau, Serial(), memory=MEMORY)
         assert named(found.pairs.load(), found.doc_ids) == expected(self.rows(), tau)
-
-    @precondition(lambda self: self.begun is None and (self.store / "vectors" / "store.json").exists())
-    @rule(row=st.integers(0, BATCH - 1))
-    def asked(self, row):
-        """A page of the store finds itself and its partners, and nothing else."""
-        page = Document(id="?", content=ROWS[row]["text"], media_type="text/plain")
-        own = ROWS[row]["id"]
-        partners = {(*pair[:2],) for pair in expected(self.rows(), 0.6) if own in pair[:2]}
-        found = {match.doc for match in query_page(self.store, page, *PARTS[:2], 0.6)}
-        assert found == {own, *(name for pair in partners for name in pair)}
 
     @precondition(lambda self: self.begun is None)
     @rule(seed=st.integers(0, 2**32))

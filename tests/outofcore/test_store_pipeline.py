@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from stores import MEMORY, PARTS, match_on_disk, named, query_page, run, segments_of, stories, written
+from stores import MEMORY, PARTS, match_on_disk, run, segments_of, stories, written
 
 from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import LEAST, PROGRAM, data_budget, fitting
-from spotsigs.records import Document
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 
@@ -67,23 +66,6 @@ def test_a_store_refuses_what_does_not_belong_there(tmp_path):
         run(tmp_path / "s", None)
     with pytest.raises(InputError, match="is no store of documents"):
         run(tmp_path / "none", None)
-
-
-def test_one_page_is_looked_up(tmp_path):
-    rows = stories(120)
-    collection = written(tmp_path / "x.jsonl", rows)
-    found = run(tmp_path / "s", collection, 0.3)
-    pairs = named(found.pairs.load(), found.doc_ids)
-    moved = (tmp_path / "s").rename(tmp_path / "moved")
-    for row in rows[::10]:
-        page = Document(id="page", content=row["text"], media_type="text/plain")
-        matches = query_page(moved, page, PARTS[0], PARTS[1], 0.3, memory=MEMORY)
-        expected = {(a if b == row["id"] else b): s for a, b, s in pairs if row["id"] in (a, b)} | {row["id"]: 1.0}
-        assert {match.doc: match.similarity for match in matches} == expected
-        values = [match.similarity for match in matches]
-        assert values == sorted(values, reverse=True)
-    with pytest.raises(InputError, match="contains no finished store"):
-        query_page(tmp_path / "none", page, PARTS[0], PARTS[1], 0.3)
 
 
 def test_finished_stages_are_not_repeated(tmp_path):

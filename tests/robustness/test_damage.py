@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stores import MEMORY, PARTS, match_on_disk, named, query_page, save_vectors, stories, written
+from stores import MEMORY, PARTS, match_on_disk, named, save_vectors, stories, written
 
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
+from spotsigs.outofcore.pipeline import Store
 from spotsigs.outofcore.prefix_partition_join import join_store
-from spotsigs.records import Document, Vectors
+from spotsigs.records import Vectors
 from spotsigs.storage import store as store_module
 from spotsigs.storage.store import open_vectors, opened, sealed, unsealed
 
@@ -31,12 +32,15 @@ def made(tmp_path_factory):
     rows = stories(60)
     collection = written(folder / "x.jsonl", rows)
     found = match_on_disk(folder / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY)
-    page = Document(id="?", content=rows[7]["text"], media_type="text/plain")
+    page = written(folder / "page.jsonl", rows[7:8])
     return collection, folder / "store", named(found.pairs.load(), found.doc_ids), page, asked(folder, page)
 
 
 def asked(folder, page):
-    return query_page(folder / "store", page, PARTS[0], PARTS[1], TAU)
+    """Return the pairs of a page with the documents of the store."""
+    shutil.rmtree(folder / "own", ignore_errors=True)
+    more = {"memory": MEMORY, "crossed": True, "against": Store.open(folder / "store")}
+    return pairs_of(match_on_disk(folder / "own", page, *PARTS, TAU, Serial(), **more))
 
 
 def outcome(folder, page, collection, tau):

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 from faults import EVERY, NUMBERS, Denied, content, copied, denying
-from stores import MEMORY, PARTS, match_on_disk, named, query_page, stories, written
+from stores import MEMORY, PARTS, match_on_disk, named, run, stories, written
 from strategies import is_long
 
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.outofcore.pipeline import stored_segments
-from spotsigs.records import Document
+from spotsigs.outofcore.pipeline import Store, stored_segments
 from spotsigs.storage import atomic
 from spotsigs.storage.store import open_vectors
 
@@ -160,33 +159,15 @@ def test_a_clock_that_runs_back(before, tmp_path, monkeypatch):
     assert content(tmp_path / "work" / "store") == content(base / "done" / "store")
 
 
-def test_a_store_that_vanishes_while_it_is_asked(before, tmp_path, monkeypatch):
-    from spotsigs.outofcore import pipeline as stages_on_disk
-
-    base, _, _ = before
-    copied(base / "work", tmp_path / "work")
-    lookup = stages_on_disk.query
-
-    def vanishing(store, *words, **more):
-        shutil.rmtree(store.parent)
-        return lookup(store, *words, **more)
-
-    monkeypatch.setattr(stages_on_disk, "query", vanishing)
-    page = Document(id="?", content="the page is a page", media_type="text/plain")
-    with pytest.raises(InputError) as caught:
-        query_page(tmp_path / "work" / "store", page, *PARTS[:2], TAU)
-    assert str(tmp_path / "work" / "store") in str(caught.value)
-
-
-def test_a_read_only_store_can_be_asked_and_not_added_to(before, tmp_path, monkeypatch):
+def test_a_read_only_store_can_be_compared_with_and_not_added_to(before, tmp_path, monkeypatch):
     """The superuser may write anywhere, so that the system's answer is given in its place."""
     base, _, _ = before
     copied(base / "work", tmp_path / "work")
     denied = Denied(tmp_path / "work", 1, errno.EROFS, last=10**9)
-    page = Document(id="?", content=stories(40)[3]["text"], media_type="text/plain")
+    page, store = written(tmp_path / "page.jsonl", stories(40)[3:4]), Store.open(tmp_path / "work" / "store")
     with denying(denied):
-        assert query_page(tmp_path / "work" / "store", page, *PARTS[:2], TAU)
-    assert not denied.calls  # a question writes nothing
+        assert len(run(tmp_path / "own", page, TAU, crossed=True, against=store).pairs)
+    assert not denied.calls  # a comparison writes nothing into its reference
     found = attempt(tmp_path, denied, base)
     says = "cannot be written: Read-only file system; give another path"
     assert found == f"the store {tmp_path / 'work' / 'store'} {says}"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stores import match_on_disk, query_page
+from stores import match_on_disk
 
 import spotsigs
 from spotsigs.engines import Serial
@@ -17,7 +17,6 @@ from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.pipeline import Store
-from spotsigs.records import Document
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import IN_SHINGLES, RAREST, language_of, languages, stopwords_of
 from spotsigs.signatures.main_content import MainContent
@@ -145,10 +144,6 @@ def test_on_disk_and_added_and_asked(tmp_path):
     assert sorted(similarity) == sorted(everything.similarity.tolist())
     assert found.signatures.in_shingles() == 2
     assert Store.open(tmp_path / "store").method.signature == scheme
-    asked = query_page(
-        tmp_path / "store", Document(id="", content=edited("de"), media_type="text/plain"), text, scheme, 0.44
-    )
-    assert [match.doc for match in asked] == ["de2", "de"]
 
 
 def test_a_store_made_before_is_still_asked():

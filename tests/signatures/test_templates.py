@@ -25,7 +25,7 @@ from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore import template_pass as kept_signatures
-from spotsigs.outofcore.template_pass import refine_segments, refined_page
+from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.records import Corpus, Document, Signatures
 from spotsigs.signatures import template_kernels as kernels
 from spotsigs.signatures import template_removal as module
@@ -373,16 +373,6 @@ def test_new_against_old_equals_the_full_run(tmp_path):
     full = matched(tmp_path / "full", written(tmp_path / "all.jsonl", range(21)))
     expected = {pair for pair in named(full.pairs.load(), full.doc_ids) if max(map(int, pair[:2])) >= 3}
     assert named(added.pairs.load(), added.doc_ids) == expected
-
-
-@examples(25)
-@given(st.one_of(collections(), sites()), st.integers(0, 20))
-def test_a_queried_page_has_the_signatures_of_an_added_one(tmp_path_factory, pages, which):
-    pages = spread(pages) or [[(1, TEXT)]]
-    query = pages.pop(which % len(pages))
-    segments = segments_of([outlines(pages[::2]), outlines(pages[1::2])], tmp_path_factory.mktemp("outlines"))
-    found = refined_page(outlines([query]), segments, SCHEME, memory=10**9)
-    assert rows(found) == rows(SCHEME.refine(outlines([*pages, query])))[-1:]
 
 
 def test_too_little_memory_for_the_links(tmp_path):
