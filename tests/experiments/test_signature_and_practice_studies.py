@@ -17,6 +17,7 @@ from data.collections.newsframes.density import density
 from experiments.config import composed, method_of
 from experiments.harness.cross_validation import Difference
 from experiments.harness.extracted_collections import Source, read, read_together
+from experiments.studies.observations import Part, transfers, words_of
 from experiments.studies.practice import not_contained
 from experiments.studies.signature_study import CorrectedTest, SignatureStudy
 from spotsigs.engines import Serial
@@ -101,6 +102,43 @@ def test_the_family_has_the_tests_of_the_protocol():
     assert len(tests) == 36
     assert {test.words for test in tests if test.hypothesis == "H2"} == {"equal within 0.02"}
     assert {test.words for test in tests if test.hypothesis != "H2"} == {"undecided"}
+
+
+def curve(best, height, *, width=21):
+    """Return F1 by threshold in one split, sample and both halves: 1 at the best, falling by `height` a step."""
+    values = 1 - height * np.abs(np.arange(width) - best)
+    return np.broadcast_to(values, (1, 2, 2, width))
+
+
+def test_a_transferred_threshold_costs_what_the_other_curve_loses():
+    parts = transfers({"flat": curve(5, 0.001), "steep": curve(10, 0.05), "near": curve(6, 0.05)})
+    assert [part.name.partition(" (")[0] for part in parts] == ["flat to steep", "steep to near", "near to steep"]
+    assert [part.difference.value for part in parts] == pytest.approx([0.25, 0.2, 0.2])
+
+
+def test_an_observation_holds_or_a_part_of_it_is_refuted():
+    above = Difference(np.full((2, 100), 0.1))
+    below = Difference(np.full((2, 100), -0.1))
+    assert words_of([Part.above("a", above), Part.below("b", below)], 0.04) == "holds"
+    assert words_of([Part.above("a", above), Part.below("b", above)], 1.0) == "refuted: b (below 0)"
+    assert words_of([Part.equal("a", above)], 1.0) == "refuted: a (within 0.02)"
+    assert words_of([Part.above("a", below, -0.02)], 1.0) == "refuted: a (above -0.02)"
+    assert words_of([Part.above("a", Difference(np.zeros((2, 100))))], 1.0) == "undecided"
+    assert Part.above("a", above).p == pytest.approx(2 / 199)
+    assert Part.above("a", above, 0.05).p == pytest.approx(1 / 199)
+
+
+@pytest.mark.long
+def test_seven_observations_of_small_collections(tmp_path):
+    small = f"data:'{TINY_GOLD} +data.cache={tmp_path}',site:'/(.+)-[0-9]+\\.html$'"
+    names = ("republished", "package_docs_html", "newsframes")
+    given = [f"+experiment.collections.{name}={{{small}}}" for name in names]
+    run("observations", tmp_path, *given, *FEW, "experiment.k=[2,6]", "experiment.l=[32]")
+    facts = {row["name"]: float(row["value"]) for row in rows(tmp_path / "observations/facts.csv")}
+    assert len([name for name in facts if "corrected p" in name]) == 7
+    assert facts["observation 3: republished to package_docs_html (above 0.02)"] == 0  # the same pages
+    assert facts["republished: LSH-S, k and l chosen, less exact join: F1"] <= 0
+    assert len(rows(tmp_path / "observations/lsh.csv")) == 9
 
 
 @pytest.mark.long
