@@ -36,8 +36,6 @@ class IMatch(Matcher):
         Number of fingerprints per document, including that of lexicon 0.
     lexicon_share : float
         Fraction of the terms in each randomised lexicon, in (0, 1).
-    min_terms : int
-        Minimal number of a document's terms in a lexicon for a fingerprint under it.
     seed : int
         Seed of the randomised lexica. A term's membership depends only on its hash, the lexicon and the seed.
 
@@ -65,7 +63,6 @@ class IMatch(Matcher):
     idf_max: float = 0.75
     lexica: int = 1
     lexicon_share: float = 0.67
-    min_terms: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -76,7 +73,6 @@ class IMatch(Matcher):
         )
         require(1 <= self.lexica <= 1000, f"lexica must be in [1, 1000], got {self.lexica}")
         require(0.0 < self.lexicon_share < 1.0, f"lexicon_share must be in (0, 1), got {self.lexicon_share}")
-        require(self.min_terms >= 1, f"min_terms must be at least 1, got {self.min_terms}")
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
@@ -117,7 +113,7 @@ class IMatch(Matcher):
         return 44 * len(vectors) * self.lexica
 
     def bucket_labels(self, vectors: Vectors) -> Iterator[NDArray[np.int64]]:
-        """Yield, for each lexicon, the number of each document's SHA-1 by first occurrence, or -1 for too few terms."""
+        """Yield, for each lexicon, the number of each document's SHA-1 by first occurrence, or -1 without terms."""
         n, hashes = len(vectors), term_hashes(vectors)
         order = np.argsort(hashes)
         rank = np.empty_like(order)
@@ -130,7 +126,7 @@ class IMatch(Matcher):
         for lexicon in range(self.lexica):
             inside = self._lexicon(hashes, lexicon)[ranks]
             sizes = np.bincount(rows[inside], minlength=n)
-            yield _sha1_labels(hashes[ranks[inside]].astype(">u8").tobytes(), sizes, self.min_terms)
+            yield _sha1_labels(hashes[ranks[inside]].astype(">u8").tobytes(), sizes)
 
     def _band(self, vectors: Vectors) -> NDArray[np.bool_]:
         """Return the mask of signatures in the IDF band, bool, shape (n_signatures,)."""
@@ -150,11 +146,11 @@ class IMatch(Matcher):
         return uniform < self.lexicon_share
 
 
-def _sha1_labels(terms: bytes, sizes: NDArray[np.int64], min_terms: int) -> NDArray[np.int64]:
+def _sha1_labels(terms: bytes, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the number, by first occurrence, of the SHA-1 of each consecutive run of 8-byte terms."""
     labels = np.full(len(sizes), -1, dtype=np.int64)
     ends = np.cumsum(sizes) * 8
-    rows = np.flatnonzero(sizes >= min_terms)
+    rows = np.flatnonzero(sizes)
     numbers: dict[bytes, int] = {}
     view = memoryview(terms)
     for row, end, size in zip(rows.tolist(), ends[rows].tolist(), sizes[rows].tolist(), strict=True):
@@ -173,6 +169,6 @@ def agreement_probability(changed: int, lexica: int, share: float) -> float:
     """Return the probability that two documents agree under at least one lexicon (Kolcz et al. 2004).
 
     ``changed`` terms are in one of the documents only. A randomised lexicon, a fraction ``share`` of all terms, hides
-    the difference if it contains none of them. Lexicon 0 contains all terms. ``min_terms`` is not taken into account.
+    the difference if it contains none of them. Lexicon 0 contains all terms.
     """
     return 1.0 if changed == 0 else 1.0 - (1.0 - (1.0 - share) ** changed) ** (lexica - 1)

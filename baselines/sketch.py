@@ -7,7 +7,6 @@ same for one document after the other, so that no triplets are stored.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from enum import Enum
 from time import perf_counter
@@ -26,8 +25,6 @@ from spotsigs.records import Corpus, FloatArray, IntArray, Measure, Pairs, Vecto
 
 if TYPE_CHECKING:
     import pandas as pd
-
-log = logging.getLogger(__name__)
 
 
 class Kind(Enum):
@@ -56,7 +53,7 @@ class Sketches(NamedTuple):
 class ValueIndex(NamedTuple):
     """Inverted index of sketch values: postings list ``g`` is ``documents[starts[g]:starts[g + 1]]``, ascending.
 
-    ``lists`` has the number of the list of each value of the sketches, -1 if the list is not used.
+    ``lists`` has the number of the list of each value of the sketches.
     """
 
     lists: NDArray[np.int64]
@@ -87,10 +84,6 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
         (DSC-SS); their estimate, from the whole sketches, must still reach tau.
     common_super_shingles : int
         Super shingles that a pair must share.
-    max_documents : int or None
-        Shingles that more documents share find no pairs, with a warning, and are counted as ``skipped_shingles`` and
-        ``skipped_triplets``: pairs that share nothing else are lost. The estimates of the others still count them. None
-        uses all.
     seed : int
         Seed of the permutations; not negative.
     threads : int or None
@@ -118,7 +111,6 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
     modulus: int = 25
     super_shingles: int = 0
     common_super_shingles: int = 2
-    max_documents: int | None = None
     seed: int = 2008
 
     def __post_init__(self) -> None:
@@ -139,10 +131,6 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
                 1 <= self.common_super_shingles <= self.super_shingles,
                 f"common_super_shingles must be in [1, {self.super_shingles}], got {self.common_super_shingles}",
             )
-        require(
-            self.max_documents is None or self.max_documents >= 2,
-            f"max_documents must be at least 2, got {self.max_documents}",
-        )
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
@@ -151,18 +139,17 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
         Raises
         ------
         InputError
-            If a shingle that is not skipped is shared by more than 2**16 documents.
+            If a shingle is shared by more than 2**16 documents.
         """
         began = perf_counter()
         sketches = self.sketches(corpus.vectors)
         keys = super_shingles(sketches, self.super_shingles) if self.super_shingles else sketches
         sketched = perf_counter()
         index, counters = self.inverted(keys)
-        recount = bool(self.super_shingles or counters["skipped_shingles"])  # index counts are not those of sketches
 
         def block(start: int, stop: int) -> tuple[IntArray, IntArray, FloatArray, int]:
             i, j, common = _count_common(keys.indptr, *index, start, stop)
-            return *self._enough(sketches, i, j, common, recount=recount), len(i)
+            return *self._enough(sketches, i, j, common), len(i)
 
         parts = over_blocks(block, len(corpus.vectors), self.threads, blocks_a_thread=32)
         i, j, estimate = concatenated(parts, (np.int32, np.int32, np.float64))
@@ -176,42 +163,36 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
         )
 
     def inverted(self, keys: Sketches) -> tuple[ValueIndex, dict[str, int]]:
-        """Build the inverted index without the lists longer than ``max_documents``; also return counts of its lists."""
+        """Build the inverted index; also return counts of its lists."""
         order = np.argsort(keys.values, kind="stable")
         values = keys.values[order]
         starts = np.concatenate([np.flatnonzero(np.diff(values, prepend=~values[:1])), [len(values)]])
         sizes = np.diff(starts)
         pairs = sizes * (sizes - 1) // 2
-        skipped = sizes > (len(values) if self.max_documents is None else self.max_documents)
-        if skipped.any():
-            log.warning("%d shingles of more than %d documents are left out", skipped.sum(), self.max_documents)
-        if pairs[~skipped].max(initial=0) > 2**31:
+        if pairs.max(initial=0) > 2**31:
             raise InputError(
-                f"a shingle is shared by {sizes[~skipped].max():,} documents, and pairing them is too much: "
-                "set max_documents, or an idf_min that drops such signatures"
+                f"a shingle is shared by {sizes.max():,} documents, and pairing them is too much: "
+                "give an idf_min that drops such signatures"
             )
         lists = np.empty(len(values), np.int64)
-        lists[order] = np.repeat(np.where(skipped, -1, np.arange(len(sizes))), sizes)
+        lists[order] = np.repeat(np.arange(len(sizes)), sizes)
         rows = np.repeat(np.arange(len(keys.indptr) - 1, dtype=np.int32), np.diff(keys.indptr))
         return ValueIndex(lists, starts, rows[order]), {
             "values": len(values),
-            "shared_shingles": int(np.count_nonzero((sizes > 1) & ~skipped)),
-            "triplets": int(pairs[~skipped].sum()),
-            "skipped_shingles": int(np.count_nonzero(skipped)),
-            "skipped_triplets": int(pairs[skipped].sum()),
+            "shared_shingles": int(np.count_nonzero(sizes > 1)),
+            "triplets": int(pairs.sum()),
         }
 
     def _enough(
-        self, sketches: Sketches, i: IntArray, j: IntArray, common: IntArray, *, recount: bool
+        self, sketches: Sketches, i: IntArray, j: IntArray, common: IntArray
     ) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the candidates whose estimate reaches tau, and the estimates.
 
-        `common` counts the keys of each pair, which `recount` replaces by common values of the sketches.
+        `common` counts the keys of each pair: values of the sketches, or super shingles.
         """
         if self.super_shingles:
             enough = common >= self.common_super_shingles
-            i, j, common = i[enough], j[enough], common[enough]
-        if recount:
+            i, j = i[enough], j[enough]
             common = common_values(sketches, i, j)
         # No estimate exceeds the fraction of common values, so most pairs need no estimate.
         hopeful = common / self._compared(sketches, i, j, common) >= self.tau
@@ -361,8 +342,6 @@ def _count_common(indptr, lists, starts, documents, start, stop):  # type: ignor
         n = 0
         for entry in range(indptr[row], indptr[row + 1]):
             number = lists[entry]
-            if number < 0:
-                continue
             posting = starts[number + 1] - 1
             while documents[posting] > row:  # the list contains the row itself
                 other = documents[posting]

@@ -189,10 +189,10 @@ def _plug_in() -> None:
 def _parameters(point: EntryPoint) -> dict[str, Any]:
     """Return the fields of a plug-in's class with their defaults; none if the import fails, which `build` reports."""
     try:
-        values = OmegaConf.to_container(OmegaConf.structured(point.load()), enum_to_str=True)
+        values: Any = OmegaConf.to_container(OmegaConf.structured(point.load()), enum_to_str=True)
     except Exception:  # noqa: BLE001 - another package's
         return {}
-    return values | {name: f"${{{name}}}" for name in values if name in ROOT_KEYS}
+    return dict(values) | {name: f"${{{name}}}" for name in values if name in ROOT_KEYS}
 
 
 _plug_in()
@@ -211,7 +211,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     for key in ("workers", "threads"):
         require(config[key] is None or config[key] >= 1, f"{key} must be at least 1, got {config[key]}")
     config.tau = as_tau(_decimal(config.tau))
-    built = {group: None if config[group] is None else build(config[group], group) for group in GROUPS}
+    built: dict[str, Any] = {group: None if config[group] is None else build(config[group], group) for group in GROUPS}
     typed = names is None  # on the command line, not by another experiment
     names = names or {group: str(HydraConfig.get().runtime.choices[group]) for group in GROUPS}
     if built["experiment"] is not None and typed:
@@ -249,7 +249,7 @@ def _is_number(value: object) -> bool:
 
 def _filter(config: DictConfig, band: tuple[float, float]) -> IdfFilter:
     """Return the IDF filter; the ends of the band that are AUTO are those of the collection."""
-    ends = {
+    ends: dict[str, Any] = {
         key: own if config[key] == AUTO else config[key] for key, own in zip(("idf_min", "idf_max"), band, strict=True)
     }
     for key, value in ends.items():
@@ -260,7 +260,7 @@ def _filter(config: DictConfig, band: tuple[float, float]) -> IdfFilter:
 def _require_known(config: DictConfig) -> None:
     """Refuse unknown keys and groups without a choice."""
     known = [field.name for field in fields(Root)]
-    for key in config:
+    for key in map(str, config):
         require(
             key in known or key == "hydra",
             f"{key}: the configuration has no parameter '{key}'; `python run.py --help` lists the groups and keys",
@@ -361,7 +361,8 @@ def build(node: DictConfig, group: str) -> Any:
 
     An unknown key, a wrong type and a value out of range are an InputError.
     """
-    values = dict(OmegaConf.to_container(node, resolve=True))
+    container: Any = OmegaConf.to_container(node, resolve=True)
+    values = dict(container)
     target = values.pop("_target_", None)
     cls = _target(target, group)
     known = [field.name for field in fields(cls)]
@@ -459,7 +460,7 @@ def _explain_override(error: HydraException) -> str:
 
 def _set_there(error: HydraException, name: str, parent: str) -> str:
     """Return the key that a misspelt one resembles, or the keys of its node."""
-    node = getattr(error.__cause__, "parent_node", None)
+    node: Any = getattr(error.__cause__, "parent_node", None)
     own = isinstance(node, DictConfig) and "." not in parent  # deeper, the node is the last one that exists
     keys = [str(key) for key in node if key not in ("_target_", "hydra")] if own else []
     return _nearest(name, keys) or (f", but {', '.join(keys)}" if keys else "")

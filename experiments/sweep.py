@@ -54,8 +54,7 @@ def launch(
     inputs = Path(os.environ.get(SWEEP, config.hydra.sweep.dir)).absolute() / "inputs"
     running = run_cells(missing, inputs, missing[0].settings.workers) if missing else ()
     returned = [job for _, job in jobs.values()]
-    common = set.intersection(*(set(job.overrides) for job in returned)) if len(jobs) > 1 else set()
-    finished = (finished_before(number, jobs[number][0].folder) for number in done)
+    common = set.intersection(*(set(job.overrides or ()) for job in returned)) if len(jobs) > 1 else set()
     with tqdm(total=len(jobs), unit="cell", disable=None) as bar:
         try:
             for count, ended in enumerate(
@@ -64,7 +63,8 @@ def launch(
                 cell, job = jobs[ended.number]
                 _end(context, cell, job, ended)
                 bar.update()
-                own = [word for word in job.overrides if word not in common] or job.overrides
+                words = list(job.overrides or ())
+                own = [word for word in words if word not in common] or words
                 kept = ", finished before" if ended.number in done else ""
                 line = f"{count}/{len(jobs)} {' '.join(own)}: {_figures(ended)}{kept}"
                 bar.write(line, file=sys.stdout)
@@ -113,7 +113,7 @@ def _figures(ended: Ended) -> str:
     """Return the main figures of a cell, or its error."""
     if ended.error is not None:
         return sentence(ended.error)
-    metrics = ended.metrics
+    metrics = ended.metrics or {}
     quality = "" if metrics["f1"] is None else f"F1 {metrics['f1']:.3f}, "
     return f"{quality}{metrics['pairs']:,} pairs"
 
@@ -134,7 +134,7 @@ class SweepSummary(Callback):
         if "direction" in config.hydra.sweeper and not chosen:
             config.hydra.sweeper.direction = "maximize"
 
-    def on_job_end(self, config: Any, **_: Any) -> None:
+    def on_job_end(self, config: Any, job_return: Any = None, **_: Any) -> None:
         """List a job that has finished."""
         run = Path(config.hydra.runtime.output_dir)
         if SWEEP in os.environ and (run / COMPLETE).is_file():

@@ -43,7 +43,7 @@ class Source:
 
     collection: Any
     text: Any = None
-    signature: SignatureScheme | None = None
+    signature: Any = None
     duplicates: Sameness = Sameness.text
 
     @classmethod
@@ -75,15 +75,16 @@ class Stored:
     def signatures(self) -> Signatures:
         """Return a writable copy of the signatures in memory, as kernels require."""
         found = load_signatures(self.path)
-        own = {name: np.array(getattr(found, name)) for name in ("indptr", "hashes", "counts")}
-        return replace(found, **own)
+        return replace(
+            found, indptr=np.array(found.indptr), hashes=np.array(found.hashes), counts=np.array(found.counts)
+        )
 
     def extracted(self, seconds: float = 0.0) -> Extracted:
         """Return the signatures and exact duplicates, with the wall seconds of the extraction."""
         if self.source.signature is None:
             store = opened(self.path, "signatures")
-            kinds = {"indptr": np.int64, "hashes": np.uint64, "counts": np.int32}
-            vectors = Vectors.from_csr(*(store.whole(name, kind) for name, kind in kinds.items()))
+            indptr, ids = store.whole("indptr", np.int64), store.whole("hashes", np.uint64)
+            vectors = Vectors.from_csr(indptr, ids, store.whole("counts", np.int32))
             return Extracted(_numbered(vectors), Copies.none(len(vectors)), seconds, vectors)
         signatures = self.signatures()
         return Extracted(signatures, Copies.among(signatures, self.source.duplicates), seconds)
@@ -157,7 +158,7 @@ def _extract(group: Sequence[tuple[Source, Path]], engine: Engine) -> None:
         each = partial(_in_each, ways=[(source.text, source.signature) for source, _ in group])
         parts = list(engine.map(each, collection.shards()))
     for k, (source, path) in enumerate(group):
-        own = Computed([part[k] for part in parts]) if parts else engine
+        own: Any = Computed([part[k] for part in parts]) if parts else engine
         found = extract(collection, source.text, source.signature, own, sameness=source.duplicates)
         if not len(found) and (found.skipped or source.duplicates is Sameness.off):
             raise nothing_readable(found.skipped)

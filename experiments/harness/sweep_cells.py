@@ -158,7 +158,8 @@ def _context(modules: Iterable[str]) -> Any:
 
 def _in_processes(groups: Sequence[Group], processes: int, context: Any) -> Iterator[Ended]:
     """Run each group in a fresh process, so that the memory measured there is its own; yield each cell that ends."""
-    waiting, running = deque(groups), {}
+    waiting = deque(groups)
+    running: dict[Any, tuple[Any, set[int]]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < processes:
@@ -167,12 +168,13 @@ def _in_processes(groups: Sequence[Group], processes: int, context: Any) -> Iter
                 process.start()
                 sender.close()
                 running[receiver] = process, {cell.number for cell in waiting.popleft().cells}
-            for receiver in wait(list(running)):
-                process, unfinished = running[receiver]  # type: ignore[index]
+            ready: list[Any] = wait(list(running))
+            for receiver in ready:
+                process, unfinished = running[receiver]
                 try:
-                    ended = receiver.recv()  # type: ignore[union-attr]
+                    ended = receiver.recv()
                 except EOFError:
-                    del running[receiver]  # type: ignore[arg-type]
+                    del running[receiver]
                     process.join()
                     died = InputError(f"a worker process ended before its cells, with exit code {process.exitcode}")
                     yield from (Ended(number=number, error=died) for number in sorted(unfinished))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +55,7 @@ def input_pages(pages: Any, columns: Mapping[str, str], *, kept: bool = True) ->
     columns : mapping of str to str
         Names of columns, or keys of the dicts, by `NAMES`.
     kept : bool
-        Whether rows will be taken from it. If not, no row of an iterator is stored.
+        Whether rows will be taken from it, so that those of an iterator stay in memory.
 
     Raises
     ------
@@ -152,14 +150,11 @@ def _taken(pages: Any, rows: list[int]) -> Any:
 
 
 class _Rows:
-    """Pages that are read one by one: contents, dicts or named tuples. The first row decides which.
-
-    Rows of an iterator are stored in a temporary file if they will be taken, so that memory does not grow with them.
-    """
+    """Pages that are read one by one: contents, dicts or named tuples. The first row decides which."""
 
     def __init__(self, pages: Iterable[Any], wanted: Mapping[str, Any], kept: bool) -> None:
         self._pages, self._wanted = pages, wanted
-        self._stored = _StoredRows() if isinstance(pages, Iterator) and kept else None
+        self._kept: list[Any] | None = [] if isinstance(pages, Iterator) and kept else None
         self._columns: dict[str, list[Any]] = {wanted[option]: [] for option in ("id", "date")}
         self._seen: set[str] = set()
 
@@ -172,8 +167,8 @@ class _Rows:
                 first = fields if is_table else None
             alike = is_table == (first is not None)
             require(alike, f"page {number} is a {type(row).__name__}, unlike the first one; give rows of one type")
-            if self._stored is not None:
-                self._stored.append(row)
+            if self._kept is not None:
+                self._kept.append(row)
             yield self._content(fields) if is_table else InputPage(present(row), False)
         if first is not None:
             self._require_columns(first)
@@ -198,34 +193,8 @@ class _Rows:
 
     def take(self, rows: list[int]) -> Any:
         """Return some rows: an iterator of an iterator, else a list, tuple or set."""
-        if self._stored is not None:
-            return map(self._stored.get, rows)
+        if self._kept is not None:
+            return map(self._kept.__getitem__, rows)
         listed = self._pages if isinstance(self._pages, Sequence) else list(self._pages)
         stay = [listed[row] for row in rows]
         return type(self._pages)(stay) if type(self._pages) in (tuple, set, frozenset) else stay  # type: ignore[call-arg]
-
-
-class _StoredRows:
-    """Rows in a temporary file, which the system deletes; rows that cannot be pickled stay in memory."""
-
-    def __init__(self) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="spotsigs-")  # noqa: SIM115 - deleted when it is closed
-        self._starts: list[int] = []
-        self._others: dict[int, Any] = {}
-
-    def append(self, row: Any) -> None:
-        """Store the next row."""
-        self._starts.append(self._file.tell())
-        try:
-            data = pickle.dumps(row, pickle.HIGHEST_PROTOCOL)
-        except Exception:  # noqa: BLE001 - its type decides what it raises
-            self._others[len(self._starts) - 1] = row
-        else:
-            self._file.write(data)
-
-    def get(self, number: int) -> Any:
-        """Return a row by its number."""
-        if number in self._others:
-            return self._others[number]
-        self._file.seek(self._starts[number])
-        return pickle.load(self._file)

@@ -102,11 +102,6 @@ def test_agreement_probability():
     assert agreement_probability(2, 3, 0.5) == pytest.approx(1 - 0.75**2)
 
 
-def test_min_terms():
-    assert len(run(IMatch(idf_min=0, idf_max=1, min_terms=3), [{1: 1, 2: 1}] * 2)) == 0
-    assert len(run(IMatch(idf_min=0, idf_max=1, min_terms=2), [{1: 1, 2: 1}] * 2)) == 1
-
-
 def test_too_many_pairs_are_refused():
     rows, indptr = group_rows(np.zeros(70_000, dtype=np.int64))
     with pytest.raises(InputError, match=r"2,449,965,000 pairs"):

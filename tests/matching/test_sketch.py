@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, pairwise
@@ -102,25 +101,8 @@ class TestAgainstTheReference:
 
 
 class TestFrequentShingles:
-    @pytest.mark.parametrize("kind", [Kind.smallest, Kind.modulo])
-    def test_frequent_shingles_are_left_out_only_aloud(self, caplog, kind):
-        documents = [Counter([0, r + 1]) for r in range(40)] + [Counter([0, 98, 99]), Counter([0, 98, 99, 100])]
-        sketch = Sketch(kind=kind, size=10, modulus=1, tau=0.1)
-        everything = naive.found(run(sketch, documents))
-        with caplog.at_level(logging.WARNING):
-            capped = run(replace(sketch, max_documents=41), documents)
-        assert "of more than 41 documents are left out" in caplog.text
-        assert naive.found(capped) == {(40, 41): everything[40, 41]}  # the frequent shingle still counts
-        assert capped.counters["skipped_shingles"] >= 1
-        assert capped.counters["skipped_triplets"] == 861 * capped.counters["skipped_shingles"]
-        caplog.clear()
-        uncapped = run(replace(sketch, max_documents=42), documents)
-        assert naive.found(uncapped) == everything
-        assert (uncapped.counters["skipped_shingles"], uncapped.counters["skipped_triplets"]) == (0, 0)
-        assert not caplog.text
-
     def test_too_frequent_shingles_are_refused(self):
-        with pytest.raises(InputError, match=r"shared by 70,000 documents.*set max_documents"):
+        with pytest.raises(InputError, match=r"shared by 70,000 documents.*give an idf_min"):
             Sketch().inverted(Sketches(np.arange(70_001), np.zeros(70_000, np.uint64)))
 
 
