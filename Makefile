@@ -127,7 +127,7 @@ dist: $(VENV)/.installed ## build the wheel and the sdist, check their metadata,
 clean: ## remove what can be made again (not results/)
 	rm -rf $(VENV) $(BENCH) $(RACE) $(DIST) dist data/cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-notebooks: $(VENV)/.installed ## open the notebooks; python notebooks/execute.py runs them anew
+notebooks: $(VENV)/.installed ## open the notebooks; python notebooks/execute.py runs them again
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'jupyterlab>=4'
 	$(BIN)/python -m jupyterlab notebooks
 

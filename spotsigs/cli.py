@@ -335,18 +335,15 @@ def _table(args: argparse.Namespace, columns: Sequence[str], rows_of: str) -> No
     from spotsigs.clustering import tables
     from spotsigs.runs.stages import compute
 
-    def say(text: object) -> None:
-        print(printable(str(text)), file=sys.stderr)
-
     with tempfile.TemporaryDirectory(prefix="spotsigs-") as folder:  # of a store that is not kept
         method, run = planned(args, Path(folder))
-        result = compute(method, run, say)
+        result = compute(method, run)
         print(*columns, sep="\t")
         for row in getattr(tables, rows_of)(result.matched.doc_ids, result.matched.pairs, result.decisions.clusters):
             print(*(_cell(value) for value in row), sep="\t")
         sys.stdout.flush()
         for line in _brief(result):
-            say(line)
+            print(printable(line), file=sys.stderr)
 
 
 def _brief(result: Result) -> Iterable[str]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-LOG = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 SECONDS = 30.0
 """Seconds between two records."""
@@ -33,4 +33,4 @@ def progress(items: Iterable[T], name: str, total: int, unit: str) -> Iterator[T
         known = (
             f"{done:,} of {total:,} {unit} ({done / total:.0%}), {rate:.2g} a second" if total else f"{done:,} {unit}"
         )
-        LOG.info("%s: %s%s", name, known, f", {(total - done) / rate:,.0f} s left" if total > done else "")
+        log.info("%s: %s%s", name, known, f", {(total - done) / rate:,.0f} s left" if total > done else "")

@@ -112,7 +112,7 @@ def main() -> int:
     write_licences(PAGE)
     code, sentences = verdict(looked_up())
     if PAGE.read_text(encoding="utf-8") != before:
-        code, sentences = 1, [*sentences, "docs/licences.md has changed: look at the difference and commit it"]
+        code, sentences = 1, [*sentences, "docs/licences.md has changed: compare and commit it"]
     print("\n".join(sentences))  # noqa: T201
     return code
 

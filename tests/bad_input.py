@@ -1,4 +1,4 @@
-"""The bad inputs: what is given, and the sentence that answers it. The table of the docs is made of these."""
+"""Bad inputs and their messages, from which the table of the docs is made."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Case:
     given : str
         What is wrong, for the table.
     says : str
-        The whole sentence; ``{here}`` stands for the folder of the test.
+        The whole sentence; ``{here}`` is the folder of the test.
     make : callable
         Writes the input into a folder; returns arguments of the front door, or calls the library itself.
     """

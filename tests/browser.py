@@ -1,4 +1,4 @@
-"""Headless Chromium over its debugging pipe, for tests of pages: nothing to install but the browser itself."""
+"""Headless Chromium over its debugging pipe, for tests of pages; only the browser is installed."""
 
 import base64
 import json
@@ -90,7 +90,7 @@ class Browser:
         self.settle()
 
     def settle(self):
-        """Wait until what was asked for is drawn."""
+        """Wait until the requested page is drawn."""
         self.js("new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 60))")
 
     def js(self, expression):
@@ -122,7 +122,7 @@ class Browser:
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
     def requests(self):
-        """Return the addresses the page asked for."""
+        """Return the addresses that the page requested."""
         return [
             event["params"]["request"]["url"]
             for event in self.events

@@ -27,7 +27,7 @@ settings.register_profile("interpreted", settings.get_profile("quick"), max_exam
 
 
 def pytest_configure(config):
-    """Draw few examples, and thousands where the long tests are asked for: `strategies.examples` follows."""
+    """Draw few examples, and thousands in the long tests, see `strategies.examples`."""
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         settings.load_profile("interpreted")
     else:

@@ -33,7 +33,7 @@ class Denied:
     last : int
         The last one that does, where there are several.
     below : Path
-        Calls that touch other places are not counted.
+        Calls on other paths are not counted.
     calls : list of (str, str)
         What was called, and on what.
     """
@@ -103,7 +103,7 @@ def denying(denied: Denied) -> Iterator[None]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Return the results in a folder: no locks, nothing half-written."""
+    """Return the results in a folder: without locks and temporary files."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -113,6 +113,6 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def copied(source: Path, target: Path) -> Path:
-    """Return a fresh copy of a folder in place of the previous one."""
+    """Replace the previous copy of a folder; return its path."""
     shutil.rmtree(target, ignore_errors=True)
     return Path(shutil.copytree(source, target))

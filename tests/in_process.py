@@ -56,7 +56,7 @@ def _captured(run, program, arguments, cwd, environment) -> subprocess.Completed
             run(program, run_name="__main__")
         except SystemExit as end:
             code = end.code
-        except Exception:  # noqa: BLE001 - as debug=true asks for
+        except Exception:  # noqa: BLE001 - as with debug=true
             traceback.print_exc(file=err)
             code = 1
     if isinstance(code, str):  # as the interpreter does

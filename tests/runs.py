@@ -1,5 +1,7 @@
 """Runs in this process, by overrides of ``run.py`` and attributes of `Run`."""
 
+import logging
+from contextlib import contextmanager
 from pathlib import Path
 
 from hydra import compose, initialize_config_dir
@@ -41,10 +43,26 @@ def planned(folder, *words):
 
 def ran(folder, *words):
     """Run a method, and return what is printed."""
-    told = []
     method, run = planned(folder, *words)
-    result = execute(method, run, say=told.append)
-    return "\n".join([*told, summary(result, run)])
+    with logged() as lines:
+        result = execute(method, run)
+    return "\n".join([*lines, summary(result, run)])
+
+
+@contextmanager
+def logged():
+    """Yield a list that receives the log of the library."""
+    lines, logger = [], logging.getLogger("spotsigs")
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 def same(one, other, names=("pairs.parquet", "clusters.parquet", "clusters.csv", "kept.csv", "removed.csv")):

@@ -30,7 +30,7 @@ PARTS = (VisibleText(), SpotSignatures(), IdfFilter(idf_min=0.1))
 
 def match_on_disk(folder, collection, text, scheme, idf_filter, tau, engine, *, sets=False, **more):
     """Match a collection by a store."""
-    of = {name: more.pop(name) for name in ("memory", "say") if name in more}
+    of = {name: more.pop(name) for name in ("memory",) if name in more}
     duplicates = more.pop("duplicates", Sameness.text)
     method = Method(
         text=text, signature=scheme, idf_filter=idf_filter, matcher=SpotSigsTight(tau=tau), sets=sets,
@@ -97,7 +97,7 @@ class Elsewhere:
     processes = 1
 
     def map(self, function, tasks):
-        with get_reusable_executor(1) as pool:  # a forked one can stand still where threads have run
+        with get_reusable_executor(1) as pool:  # a forked one can hang where threads have run
             for task in tasks:
                 yield pool.submit(function, task).result()
 

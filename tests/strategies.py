@@ -21,7 +21,7 @@ def examples(n: int, *, long: int | None = None, **more: int) -> settings:
 
 
 def is_long() -> bool:
-    """Tell whether the long tests were asked for."""
+    """Return whether the long tests run."""
     return settings.get_current_profile_name() == "long"
 
 

@@ -25,7 +25,7 @@ from spotsigs.storage import atomic
 REGISTRY = Path(__file__).with_name("registry.txt")
 """Names of files and their SHA-256."""
 
-_LOGGER = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 # pip cannot fetch a source distribution without asking its build backend for metadata. This stand-in answers from the
 # metadata the distribution already carries, so that no code of the package runs and nothing is installed for it.
@@ -110,7 +110,7 @@ def verify(path: Path) -> None:
         digest = file_digest(file, "sha256").hexdigest()
     known = registered(path.name)
     if known is None:
-        _LOGGER.warning("registry.txt has no checksum of %s; this copy's SHA-256 is %s", path.name, digest)
+        log.warning("registry.txt has no checksum of %s; this copy's SHA-256 is %s", path.name, digest)
     elif digest != known:
         raise InputError(
             f"{path} has SHA-256 {digest}, data/collections/registry.txt lists {known}; delete it to fetch it again"

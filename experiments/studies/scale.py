@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import logging
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -115,9 +116,13 @@ class Scale(Experiment):
         """Run the stages from pages to tables."""
         budget = parse_memory(self.memory)
 
-        def say(sentence: str) -> None:
-            memory.stage = STAGE_OF.get(sentence.partition(":")[0], memory.stage)
+        class Stages(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                memory.stage = STAGE_OF.get(record.getMessage().partition(":")[0], memory.stage)
 
+        log = logging.getLogger(Store.__module__)
+        log.setLevel(logging.INFO)
+        log.addHandler(Stages())
         # the band of the experiment, whatever that of data=; without duplicates, to measure the join
         method = replace(settings.method, idf_filter=IdfFilter(), duplicates=Sameness.off)
         store = Store(
@@ -125,7 +130,6 @@ class Scale(Experiment):
             method=replace(method, matcher=equally_exact(method.matcher)),
             engine=fitting(settings.engine, budget),
             memory=budget,
-            say=say,
         )
         found = store.match(Jsonl(path=str(folder / "pages")))
         pairs = found.pairs

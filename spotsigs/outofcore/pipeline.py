@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -49,6 +50,8 @@ from spotsigs.storage.store import (
 )
 from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, pages_up_to
 from spotsigs.text.visible import VisibleText
+
+log = logging.getLogger(__name__)
 
 PROGRAM = 375 * 10**6
 """Bytes of a process with numba and pyarrow loaded, before any data.
@@ -149,15 +152,12 @@ class Store:
         Where extraction and joins run.
     memory : int
         Bytes for all processes together.
-    say : callable
-        Called with a sentence on the resources of each stage.
     """
 
     folder: Path
     method: Method
     engine: Engine = field(default_factory=Serial)
     memory: int = 10**9
-    say: Callable[[str], object] = lambda sentence: None
 
     @classmethod
     def open(cls, folder: str | Path, **more: Any) -> Store | None:
@@ -240,7 +240,7 @@ class Store:
         workers = self.engine.processes
         whose = "this process" if not workers else "its worker" if workers == 1 else f"each of {workers} workers"
         processes = f"each of {workers + 1} processes" if workers else "this process"
-        self.say(
+        log.info(
             f"memory: {self.memory / 1e6:,.0f} MB, of which {PROGRAM / 1e6:,.0f} MB for the code of {processes} and "
             f"{self.budget / 1e6:,.0f} MB for the data of {whose}"
         )
@@ -308,7 +308,7 @@ class Store:
         """Lock the store, and report what cannot be read or written in it as an `InputError`."""
         with ExitStack() as stack:
             try:
-                stack.enter_context(alone(self.folder, self.say))
+                stack.enter_context(alone(self.folder))
             except OSError as error:
                 message = f"the store {self.folder} cannot be written: {reason(error)}; give another path"
                 raise InputError(message) from error
@@ -388,7 +388,7 @@ class Store:
             f"memory is too little for {n:,} documents: ordering and grouping them takes {needed / 1e6:,.0f} MB in "
             f"addition to the code, and there are {self.budget / 1e6:,.0f} MB for data",
         )
-        self.say(
+        log.info(
             f"layout: {counted(n, 'document')}, {needed / 1e6:,.0f} MB for their order; signatures are read in ranges"
         )
         return build_vectors(
@@ -406,7 +406,7 @@ class Store:
         tau = self.method.threshold
         job = xxhash.xxh64_hexdigest(f"{fingerprint(self.vectors)} {new_from}".encode())
         target, budget = self._resumed(f"{tau}-{job}")
-        self.say(f"join: {counted(len(stored), 'document')}, each task within {budget / 1e6:,.0f} MB")
+        log.info(f"join: {counted(len(stored), 'document')}, each task within {budget / 1e6:,.0f} MB")
         pairs = join_store(self.vectors, target, tau, self.engine, memory=budget, new_from=new_from)
         pairs = with_copies(pairs, target, stored.copies, new_from, budget)
         return _crossed(pairs, target, new_from, budget) if crossed else pairs

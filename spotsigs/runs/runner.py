@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import logging
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain, islice
@@ -32,6 +33,8 @@ from spotsigs.storage.atomic import claimed, locked, staging_folder
 from spotsigs.storage.locations import local_folder
 from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 
+log = logging.getLogger(__name__)
+
 COMPLETE = "metrics.json"
 """The file that is written last: a folder without it does not contain all results of one run."""
 
@@ -45,7 +48,6 @@ def execute(
     contended: bool = False,
     known: Known | None = None,
     about: Mapping[str, str] | None = None,
-    say: Callable[[str], object] = print,
 ) -> Result:
     """Run a method, and replace the results in the run's folder at once.
 
@@ -59,8 +61,6 @@ def execute(
         Stages that other runs have computed.
     about : mapping of str to str, optional
         Files with the configuration of the run, by their names in the folder ``.hydra``.
-    say : callable
-        Receives messages on the resources of a run on disk.
     """
     copy, folder = _free_copy(run), local_folder(run.folder)
     run = replace(run, folder=folder)
@@ -72,7 +72,7 @@ def execute(
         with ExitStack() as stack, ExitStack() as undo:
             with publishing(folder, COMPLETE, OPTIONAL) as new:
                 with _within_budget(run) as memory:
-                    result = compute(method, run, say, known)
+                    result = compute(method, run, known)
                     if copy is not None:
                         result = replace(result, text_lost=_text_lost(result, run))
                         with copy_errors(copy):
@@ -80,7 +80,7 @@ def execute(
                             _write_copy(result, run, temporary)
                     write_result(new, result)
                     if run.page:
-                        write_page(new, result, run, say)
+                        write_page(new, result, run)
                 if memory is not None:
                     result = replace(result, peak_bytes=memory.peak_bytes)
                 _finish(new, result, about, seed=run.seed, contended=contended)
@@ -180,7 +180,7 @@ def _write_copy(result: Result, run: Run, temporary: Path) -> None:
     prepare_copy(run.collection, matched.doc_ids[new], result.decisions.kept[new], temporary, judged=judged)
 
 
-def write_page(folder: Path, result: Result, run: Run, say: Callable[[str], object]) -> None:
+def write_page(folder: Path, result: Result, run: Run) -> None:
     """Write the page of clusters."""
     from spotsigs.reports.cluster_page import write_cluster_page
 
@@ -188,7 +188,7 @@ def write_page(folder: Path, result: Result, run: Run, say: Callable[[str], obje
     pairs = matched.pairs.in_memory()
     if pairs is None:
         excess = f"{len(matched.pairs):,} pairs do not fit into {option('memory', run.memory)}"
-        say(f"clusters.html is left out: {excess}")
+        log.warning("clusters.html is left out: %s", excess)
         return
     write_cluster_page(
         folder / "clusters.html",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from pathlib import Path
@@ -24,6 +25,8 @@ from spotsigs.runs.stores import kept_store, own_store
 from spotsigs.signatures.extract import nothing_readable, texts
 from spotsigs.spelling import option
 from spotsigs.storage.locations import as_path, is_remote
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,15 +108,13 @@ def _require_outside(key: str, named: str | None, path: object) -> None:
     )
 
 
-def compute(method: Method, run: Run, say: Callable[[str], object], known: Known | None = None) -> Result:
+def compute(method: Method, run: Run, known: Known | None = None) -> Result:
     """Match a collection, group the pairs and evaluate them.
 
     Parameters
     ----------
     method, run
         What to compute, of which input, and where.
-    say : callable
-        Receives messages on the resources of stages on disk.
     known : Known, optional
         Stages that other runs have computed.
 
@@ -129,7 +130,7 @@ def compute(method: Method, run: Run, say: Callable[[str], object], known: Known
         no form on disk.
     """
     if run.memory is not None:
-        return _on_disk(method, run, run.memory, say)
+        return _on_disk(method, run, run.memory)
     return _in_memory(method, run, known or Known())
 
 
@@ -170,7 +171,7 @@ def _in_memory(method: Method, run: Run, known: Known) -> Result:
     return Result.of(method, run.data, run.collection, matched, peak_bytes=known.peak_bytes, added_from=new_from)
 
 
-def _on_disk(method: Method, run: Run, memory: int, say: Callable[[str], object]) -> Result:
+def _on_disk(method: Method, run: Run, memory: int) -> Result:
     from spotsigs.outofcore.pipeline import Store, decided, put_decided, require_units
 
     if not isinstance(method.matcher, SpotSigsTight):
@@ -180,7 +181,7 @@ def _on_disk(method: Method, run: Run, memory: int, say: Callable[[str], object]
         )
     engine = require_units(run.documents, run.engine, memory, copied=run.copy is not None)
     folder = own_store(method, run.documents, run.folder) if run.store is None else kept_store(run.store)
-    store = Store(folder=folder, method=method, engine=engine, memory=memory, say=say)
+    store = Store(folder=folder, method=method, engine=engine, memory=memory)
     listed = run.pairs or run.page or method.clusters is not ClusterMethod.leaders
     matched = store.match(
         run.documents,
@@ -193,7 +194,8 @@ def _on_disk(method: Method, run: Run, memory: int, say: Callable[[str], object]
     added_from = matched.new_from
     earlier = decided(store.folder, added_from) if run.add and added_from else None
     if run.add and added_from and earlier is None:
-        say(f"no finished run has decided the {added_from:,} earlier documents of {store.folder}: all are decided now")
+        undecided = "no finished run has decided the %s earlier documents of %s: all are decided now"
+        log.warning(undecided, f"{added_from:,}", store.folder)
         matched = store.match(None, listed=listed)
     end_workers()  # the stages below use memory for each document
     with store.locked():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,8 @@ if sys.platform == "win32":  # temporary folders of killed processes are not del
 
 else:
     from fcntl import LOCK_EX, LOCK_NB, flock
+
+log = logging.getLogger(__name__)
 
 LOCK = ".lock"
 """Lock file of a store."""
@@ -136,8 +139,8 @@ def place_of(error: OSError) -> Path | None:
 
 
 @contextmanager
-def alone(folder: Path, say: Callable[[str], object] = lambda sentence: None) -> Iterator[None]:
-    """Lock a store, on every system and on network file systems with locks; other runs report that they wait.
+def alone(folder: Path) -> Iterator[None]:
+    """Lock a store, on every system and on network file systems with locks; other runs log that they wait.
 
     The lock is on the file ``.lock`` of the folder and ends with the process at the latest. Remote stores have none:
     there, claims are created and never replaced, see `spotsigs.storage.store.claim`.
@@ -150,7 +153,7 @@ def alone(folder: Path, say: Callable[[str], object] = lambda sentence: None) ->
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        say(f"waiting for another run that works on the store {folder}")
+        log.warning("waiting for another run that works on the store %s", folder)
         lock.acquire()
     try:
         yield

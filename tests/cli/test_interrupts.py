@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment: no traceback, results in place or none, and the same command works afterwards."""
+"""Ctrl-C at any moment: no traceback, all results or none, and the same command works afterwards."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_neither_package_nor_home_can_be_written_to(wheel, tmp_path):
         folder.mkdir()
     for folder in (home, *place.rglob("*"), place):
         folder.chmod(0o555)
-    without = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"]  # root, too, is held by the permissions then
+    without = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"]  # permissions then apply to root, too
     if subprocess.run([*without, "touch", str(home / "x")], capture_output=True).returncode == 0:
         pytest.skip("permissions do not hold here")
     try:
@@ -157,7 +157,7 @@ print(total({name}(np.arange(4))))
 
 def test_kernels_of_a_former_version_are_made_anew(tmp_path):
     module = tmp_path / "kernels.py"
-    for name in ("Former", "Renamed"):  # as an upgrade in place leaves the first one's index
+    for name in ("Former", "Renamed"):  # an upgrade keeps the first one's index
         module.write_text(KERNEL.format(name=name))
         done = subprocess.run(
             [sys.executable, "-c", "import kernels"], cwd=tmp_path, capture_output=True, text=True, check=False,

@@ -6,7 +6,7 @@ from spotsigs import progress, terminal
 
 
 def test_a_job_logs_rate_and_time_left(capsys, monkeypatch):
-    """A job of hours wrote nothing."""
+    """A job of hours logged no line."""
     clock = iter(range(0, 1000, 20))
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     terminal.set_up_logging(form="json")

@@ -42,7 +42,7 @@ def test_copies_and_their_pairs_are_those_of_a_look_at_every_pair(data):
     n = data.draw(st.integers(0, 12))
     content = data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
     text = [data.draw(st.integers(0, 3)) if content.index(c) == k else None for k, c in enumerate(content)]
-    text = [text[content.index(c)] for c in content]  # equal contents have equal texts; 0 stands for none
+    text = [text[content.index(c)] for c in content]  # equal contents have equal texts; 0 is none
     copies = Copies.find(
         np.array([[c, 7] for c in content]).reshape(-1, 2).astype(np.uint64),
         lambda: np.array([[0, t] for t in text]).reshape(-1, 2).astype(np.uint64),

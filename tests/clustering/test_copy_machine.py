@@ -105,7 +105,7 @@ class Copies(RuleBasedStateMachine):
     def read(self, **more):
         try:
             found = [(document.id, document.content) for document in documents(self.collection(**more))]
-        except InputError as error:  # a folder of which nothing was kept holds no page
+        except InputError as error:  # a folder of which no page was kept is empty
             self.told(not self.model, error)
             return []
         if self.kind == "csv":
@@ -127,7 +127,7 @@ class Copies(RuleBasedStateMachine):
 
     @rule(pages=PAGES)
     def grown(self, pages):
-        """A further file comes to the collection; ids may repeat."""
+        """Add a file to the collection; ids may repeat."""
         file, self.files = self.files, self.files + 1
         if self.kind == "folder":
             folder = self.at / f"{file:03}"
@@ -188,7 +188,7 @@ class Copies(RuleBasedStateMachine):
     @precondition(lambda self: self.model)
     @rule()
     def refused(self):
-        """A collection that is not the one that was matched, and a place that is taken."""
+        """Another collection than the one that was matched, and an existing folder."""
         ids = self.ids()
         with pytest.raises(InputError, match="is not empty; name another folder for the copy"):
             write_copy(self.collection(), ids, np.ones(len(ids), bool), self.at)

@@ -135,7 +135,7 @@ def test_stories_are_found_by_headline_date_and_length_alone():
     long, other = wire("a"), wire("b")
     rows = [
         sent(1, "A headline of five words", long, 0),
-        sent(2, "A HEADLINE OF FIVE WORDS", other, 48),  # the same story whatever its body says
+        sent(2, "A HEADLINE OF FIVE WORDS", other, 48),  # the same story with any body
         sent(3, "A headline of five words", long, 48 + 49),  # too late: another one
         sent(4, "Only three words", long, 0),
         sent(5, "Only three words", long, 1),

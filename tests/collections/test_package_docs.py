@@ -1,4 +1,4 @@
-"""Documentation of packages as a collection: nothing of a package runs, and checksums are compared."""
+"""Documentation of packages as a collection: no code of a package runs, and checksums are compared."""
 
 import hashlib
 import io

@@ -184,7 +184,7 @@ def test_a_sample_draws_as_many_clusters_as_there_are():
 def test_resampled_averages_are_those_of_the_clusters_that_are_drawn():
     rng = np.random.default_rng(5)
     two = tuple(rng.integers(0, 4, (2, 7)).astype(float) for _ in range(3))
-    two[0][:, 2] = two[2][:, 2] = 0  # a cluster without pairs to find counts for nothing,
+    two[0][:, 2] = two[2][:, 2] = 0  # a cluster without pairs does not count,
     two[1][:, 2] = 3  # whatever was reported of it
     samples = drawn(np.ones(7), 20)
     found = resampled_micro(two, samples)

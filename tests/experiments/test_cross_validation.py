@@ -1,4 +1,4 @@
-"""Halves are disjoint, thresholds come from the other half, and the bootstrap resamples stories and sites."""
+"""Halves are disjoint, thresholds are chosen on the other half, and the bootstrap resamples stories and sites."""
 
 from __future__ import annotations
 

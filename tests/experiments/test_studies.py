@@ -155,7 +155,7 @@ class TestResults:
         drawn = {(p["panel"], p["series"], float(p["x"])): float(p["y"]) for p in rows(results / "figure5/figure5.csv")}
         chosen = configured("data=tiny", "idf_min=0.2", "idf_max=0.85", "duplicates=off", "tau=0.44")
         run = Run(collection=chosen.collection, data="tiny", folder=Path())
-        wanted = cell_of(compute(chosen.method, run, print).metrics, seed=2008, commit=None)
+        wanted = cell_of(compute(chosen.method, run).metrics, seed=2008, commit=None)
         assert cells.columns.tolist() == list(wanted)
         for cell in cells.to_dict("records"):
             name, _, panel = cell["method"].partition(", ")

@@ -190,7 +190,7 @@ def test_functions_lose_nothing(kind):
             "pandas": lambda: [text if isinstance(text, str) else None for text in found["text"]],
         }[kind]()
         first = [k for k, text in enumerate(texts) if text is None or text not in texts[:k]]
-        assert left == [texts[k] for k in first]  # equal pages are duplicates, others share next to nothing
+        assert left == [texts[k] for k in first]  # equal pages are duplicates, others share hardly any signature
 
     check()
 

@@ -50,7 +50,7 @@ def rows(*names):
 
 
 def copied(collection, folder):
-    """Return the names and unpacked contents of a copy from which nothing is removed."""
+    """Return the names and unpacked contents of a copy with all pages."""
     folder.mkdir()
     collection.copy(folder, lambda _document: True)
     found = {}

@@ -20,7 +20,7 @@ RUN = ("data=tiny", "engine=serial", "memory=1GB")
 
 
 def files(folder):
-    """Return the content of a store; what locks it says nothing."""
+    """Return the content of a store, without its lock."""
     return {name: data for name, data in content(folder).items() if name.name != ".lock"}
 
 

@@ -107,7 +107,7 @@ class Refuses(SpotSignatures):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_that_cannot_be_read_stays_and_is_named(kind):
-    """The rows behind it were once taken for those before them, so that other pages went than were duplicates."""
+    """The rows after it had the numbers of those before, and other pages than the duplicates were removed."""
     rows = [dict(row, name=f"p{row['id']}") for row in [*ROWS, ROWS[0] | {"id": 3}]]
     for more, name in (({}, "1"), ({"id": "name"}, "'p1'")):
         with pytest.warns(

@@ -77,7 +77,7 @@ def chunked(body, size):
 
 @st.composite
 def drawn_records(draw, kind):
-    """Draw the records of an archive: bytes, whether it is a page, and whether its body is whole."""
+    """Draw the records of an archive: bytes, whether it is a page, and whether its body is complete."""
     records = []
     for k in range(draw(st.integers(1, 6))):
         encoding, in_chunks = draw(st.sampled_from([*ENCODE])), draw(st.booleans())
@@ -88,7 +88,7 @@ def drawn_records(draw, kind):
         headers += f"Content-Length: {len(body)}\r\n" * (draw(st.booleans()) and not in_chunks)
         is_whole = draw(st.sampled_from([True, True, False]))
         body = body if is_whole else body[: draw(st.integers(40, len(body) - 1))]
-        is_whole |= not headers  # nothing shows that it is cut
+        is_whole |= not headers  # no mark shows that it is cut
         media_type, status = (
             draw(st.sampled_from(["text/html", "image/png"])),
             draw(st.sampled_from(["200 OK", "404 No"])),
@@ -101,7 +101,7 @@ def drawn_records(draw, kind):
 
 @st.composite
 def drawn_layout(draw, records, layout):
-    """Draw the bytes of an archive, how many of its records are whole, and whether it ends inside one."""
+    """Draw the bytes of an archive, how many of its records are complete, and whether it ends inside one."""
     if layout in ("plain", "one member"):
         return (bytes if layout == "plain" else gzip.compress)(b"".join(records)), len(records), False
     members = [PACK[".gz"](record) for record in records]
@@ -145,7 +145,7 @@ def test_every_page_of_an_archive_is_that_of_warcio_or_listed(kind, layout):
                 assert documents.pop(name) == expected[name]
             elif is_page:
                 assert name in listed
-        last = documents.pop(f"http://x/{n}", None)  # whole if only its checksum is cut off
+        last = documents.pop(f"http://x/{n}", None)  # complete if only its checksum is cut off
         assert documents == {}
         assert last is None or (is_cut and last == expected[f"http://x/{n}"])
         pages = sum(is_page for _, is_page, _ in records[:n])

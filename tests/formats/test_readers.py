@@ -324,7 +324,7 @@ def test_a_parquet_column_with_a_dot_in_its_name_is_measured(tmp_path):
 
 @pytest.mark.parametrize("place", ["read", "copy"])
 def test_parquet_whose_statistics_contradict_its_schema_does_not_end_the_process(tmp_path, place):
-    """PyArrow ends the process when it is asked for what such a footer says of a column."""
+    """PyArrow ends the process when the column of such a footer is read."""
     found = Path(__file__).parents[1] / "fuzz/corpus/parquet/size-statistics-that-contradict-the-schema"
     collection = Parquet(path=str(shutil.copy(found, tmp_path / "x.parquet")))
     if place == "read":
@@ -519,7 +519,7 @@ def archive_of(kind, n, seed):
 @pytest.mark.parametrize("shard_bytes", [3000, 10**7])
 def test_damage_of_an_archive_costs_one_record_and_is_listed_once(tmp_path, kind, pack, place, shard_bytes):
     if (kind, pack, place) == ("arc", ".zst", "body"):
-        return  # nothing shows this damage: the frames have no checksum
+        return  # the frames have no checksum that would show this damage
     parts = [bytearray(PACK[pack](record)) for record in archive_of(kind, 40, 5)]
     at, damage = 0 if place == "head" else len(parts[20]) // 2, b"\x07" * 8
     if not pack:  # the type of the record, or its length
@@ -547,7 +547,7 @@ def test_truncated_archive(tmp_path, kind, pack, part, whole):
     last = len(content) if whole else len(PACK[pack](records[-1]))
     path = tmp_path / f"x.{kind}{pack}"
     path.write_bytes(content[: len(content) - int(last * (1 - part))])
-    if whole and pack in (".zst", ".bz2"):  # not even the first block of the only frame is whole
+    if whole and pack in (".zst", ".bz2"):  # even the first block of the only frame is truncated
         with pytest.raises(InputError, match="ends before a record begins"):
             FORMATS[kind](path=str(path)).shards()
         return

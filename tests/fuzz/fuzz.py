@@ -1,6 +1,6 @@
 """Fuzz one target, guided by coverage: `python tests/fuzz/fuzz.py warc -max_total_time=60`, or all by `make fuzz`.
 
-What fails is kept as `tests/fuzz/corpus/TARGET/crash-*`; once mended it stays there, and the tests run it for ever.
+Inputs that fail are written to `tests/fuzz/corpus/TARGET/crash-*` and remain there as tests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ with atheris.instrument_imports(include=MODULES):
 
 
 def main() -> None:
-    """Fuzz the target named first, with libFuzzer's own arguments behind it."""
+    """Fuzz the target named first, followed by libFuzzer's own arguments."""
     name, *arguments = sys.argv[1:]
     target = targets.TARGETS[name]
     found = HERE / "corpus" / name

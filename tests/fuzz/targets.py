@@ -29,7 +29,7 @@ SCHEME = SpotSignatures()
 
 
 def html(content: bytes) -> None:
-    """Bytes of a page to its signatures, by the whole page and by its main part."""
+    """Compute the signatures of a page from its visible text and from its main content."""
     for text in (VisibleText(), MainText()):
         for charset in (None, "utf-16", "shift_jis"):
             document = Document(id="x", content=content, charset=charset)
@@ -51,7 +51,7 @@ def _records(collection: object) -> list[Document | Skipped]:
 
 
 def _reader(suffix: str, make: Callable[..., object], *, same: bool) -> Callable[[bytes], None]:
-    """Return what reads a file whole and in small shares; `same`: its documents must not depend on that."""
+    """Return a target that reads a file at once and in small shards; with `same`, both must agree."""
 
     def target(content: bytes) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -69,7 +69,7 @@ def _reader(suffix: str, make: Callable[..., object], *, same: bool) -> Callable
 
 
 def manifest(content: bytes) -> None:
-    """A store's manifest, as one who knows its checksum would forge it."""
+    """Open a store whose manifest has other content and the right checksum."""
     with suppress(ValueError, RecursionError):
         facts = json.loads(content)
         if isinstance(facts, dict):

@@ -37,7 +37,7 @@ def test_each_table(tau, longest):
     assert tables.least.tolist() == [least(tau, total) for total in range(2 * longest + 1)]
     for table in (tables.shortest, tables.longest, tables.common, tables.probed):
         assert len(table) == longest + 1
-    assert (tables.shortest[0], tables.probed[0]) == (1, 0)  # an empty document looks for nothing
+    assert (tables.shortest[0], tables.probed[0]) == (1, 0)  # an empty document probes for no partner
     for length in range(1, longest + 1):
         possible = partners(tau, length, longest)
         k = meetings(tau, length, longest)
@@ -69,7 +69,7 @@ def test_prefixes_of_a_band(tau, lowest, width, own_side):
     k = meetings(tau, highest, longest)
     expected = []
     for length in range(shortest, upto + 1):
-        # of all lengths in the band, the one that leaves this document the longest prefix
+        # of all lengths in the band, the one with the longest prefix of this document
         partner = min(max(length if own_side else partners(tau, length, longest)[0], lowest), highest)
         expected.append(min(length, length - least(tau, length + partner) + k))
     assert taken.tolist() == expected
@@ -99,8 +99,8 @@ def test_the_least_overlap_of_long_documents_passes_and_one_less_does_not(tau):
 def fractions_and_their_neighbours():
     """Return every threshold at which some lengths up to 40 are just similar, and the neighbouring floats."""
     exact = {a / b for b in range(1, 41) for a in range(1, b + 1)}
-    beside = {float(np.nextafter(tau, end)) for tau in exact for end in (0.0, 2.0)}
-    return sorted(tau for tau in exact | beside if 0.02 <= tau <= 1.0)
+    adjacent = {float(np.nextafter(tau, end)) for tau in exact for end in (0.0, 2.0)}
+    return sorted(tau for tau in exact | adjacent if 0.02 <= tau <= 1.0)
 
 
 def test_tables_at_every_threshold_where_they_change():

@@ -1,4 +1,4 @@
-"""Containment: the twin at every threshold, teasers, and what refuses it."""
+"""Containment: the reference implementation at every threshold, teasers, and errors."""
 
 from __future__ import annotations
 

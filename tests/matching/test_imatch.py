@@ -90,7 +90,7 @@ def test_gain_of_several_lexica():
     ]
     assert found == sorted(found)
     assert found[0] == 20
-    for lexica, n in enumerate(found, start=1):  # what is found grows as theory says, within three standard errors
+    for lexica, n in enumerate(found, start=1):  # recall grows by the theory, within three standard errors
         p = agreement_probability(1, lexica, 0.67)
         assert abs((n - found[0]) / 300 - p) <= 3 * math.sqrt(p * (1 - p) / 300) + 1e-9
 

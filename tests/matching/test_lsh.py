@@ -170,7 +170,7 @@ def pairs_of_similarity(tenths, pairs, seed, multisets=False):
     documents = []
     for row in names:
         units = [Counter(row[4 * u : 4 * u + 4]) for u in range(10)]
-        if multisets:  # the same four signatures in every unit: only the counts tell documents apart
+        if multisets:  # the same four signatures in every unit: only the counts distinguish documents
             units = [Counter({row[s]: 1 for s in range(4)})] * 10
         common, rest = units[:tenths], units[tenths:]
         left = rest if multisets else rest[::2]

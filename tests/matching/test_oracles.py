@@ -1,6 +1,6 @@
 """Clusters, metrics, shingles, min-hashes and visible text against libraries that others wrote.
 
-A difference is a defect that is mended, or its reason is written at the test.
+A difference is corrected, or the test states its reason.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def by_selectolax(html):
 
 
 def by_lxml(html):
-    """Return the same of libxml2's tree, whose elements come from other code and other rules of nesting."""
+    """Return the same of libxml2's tree, whose elements are made by other code and other rules of nesting."""
     parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
     try:
         body = lxml.html.document_fromstring(html, parser=parser).find("body")

@@ -27,7 +27,7 @@ def links(text: str) -> list[int]:
 
 
 def _token_starts(lowered: str) -> list[int]:
-    """The places where `extract.tokens` finds its words."""
+    """Positions of the words of `extract.tokens`."""
     starts = []
     for run in extract.RUN.finditer(lowered):
         at = run.start()

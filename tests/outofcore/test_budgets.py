@@ -1,7 +1,7 @@
-"""What ``memory=`` promises: the peak of all processes stays below it, whatever a record holds, and says what it left.
+"""The peak of all processes is below ``memory=`` for any record, and skipped records are listed.
 
 The quick tests ask the readers for records that are too large; the long ones run the front door, sample the
-proportional set size of all processes, and print a table of budgets asked and kept (``pytest -s -m long``).
+proportional set size of all processes, and print a table of budgets and peaks (``pytest -s -m long``).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def test_a_page_that_is_too_large_is_skipped_and_costs_nothing(tmp_path, form, p
     tracemalloc.stop()
     assert [len(record.content) for record in found if isinstance(record, Document)] in (
         [len(SMALL)] * 2,
-        [len(SMALL) + 1] * 2,  # TREC has a line end behind it
+        [len(SMALL) + 1] * 2,  # TREC has a line end after it
     )
     told = [record.reason for record in found if isinstance(record, Skipped)]
     assert len(told) == 1
@@ -269,7 +269,7 @@ def pss(process):
 
 
 def peak_of(words):
-    """Run the front door; return its exit code, what it said, and the peak of all its processes."""
+    """Run the front door; return its exit code, its output, and the peak of all its processes."""
     with subprocess.Popen(
         [sys.executable, "tests/production.py", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as run:

@@ -45,7 +45,7 @@ def chain(n):
 
 
 def held(folder, make, method, keep, n):
-    """Return the bytes held at most while pairs become clusters, decisions and tables."""
+    """Return the peak of bytes in use while pairs become clusters, decisions and tables."""
     folder.mkdir()
     pairs = pairs_on_disk(folder / "pairs", *make(n), n)
     with writing(folder / "vectors", "vectors") as out:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from runs import logged
 from stores import run, stories, written
 from test_engines import available
 
@@ -24,22 +25,16 @@ ROOT = Path(__file__).parents[2]
 
 def test_who_waits_for_a_store_is_told_so(tmp_path):
     collection = written(tmp_path / "x.jsonl", stories(20))
-    said = []
-    waits = threading.Event()
-
-    def say(sentence):
-        said.append(sentence)
-        waits.set()
-
-    with alone(tmp_path / "store"):
-        other = threading.Thread(target=run, args=(tmp_path / "store", collection), kwargs={"say": say})
-        other.start()
-        while not any("waiting" in sentence for sentence in said):
-            assert waits.wait(60)
-            waits.clear()
-        assert not (tmp_path / "store" / "segments").exists()
-    other.join()
-    assert f"waiting for another run that works on the store {tmp_path / 'store'}" in said
+    with logged() as lines:
+        with alone(tmp_path / "store"):
+            other = threading.Thread(target=run, args=(tmp_path / "store", collection))
+            other.start()
+            until = time.monotonic() + 60
+            while not lines[1:] and time.monotonic() < until:
+                time.sleep(0.01)
+            assert lines[1:] == [f"waiting for another run that works on the store {tmp_path / 'store'}"]
+            assert not (tmp_path / "store" / "segments").exists()
+        other.join()
     assert (tmp_path / "store" / "vectors" / "store.json").exists()
 
 
@@ -127,7 +122,7 @@ ENDINGS = [
     pytest.param(number, whole, marks=[] if (number, whole) == ("SIGKILL", False) else [pytest.mark.long])
     for whole in (False, True)
     for number in ("SIGTERM", "SIGHUP", "SIGINT", "SIGKILL")
-    if not (whole and number == "SIGKILL")  # nothing is left to look at
+    if not (whole and number == "SIGKILL")  # no process remains
 ]
 
 

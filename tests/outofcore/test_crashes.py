@@ -1,4 +1,4 @@
-"""Killed at any moment, run again: the same bytes. Two at once: no harm. Interrupted: gone, with all workers."""
+"""The same bytes after a kill at any moment or two concurrent runs; no process after an interrupt."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def kill_at_random(job, folder, kills, rng, longest):
             if rng.random() < 0.5:
                 os.killpg(process.pid, signal.SIGKILL)
             else:
-                process.kill()  # its workers live on for a while, beside the next start
+                process.kill()  # its workers continue for a while, concurrently with the next start
                 orphans.append(process.pid)
             process.wait()
         else:

@@ -48,7 +48,7 @@ def sent():
         return number * number, os.getpid()
 
     def dies(number, at, parent, marker=None):
-        """Kill the worker that comes to a task, as the kernel does when memory runs out; with a marker only once."""
+        """Kill the worker of a task, as the kernel does when memory runs out; with a marker only once."""
         if number == at and os.getpid() != parent and not (marker and marker.exists()):
             if marker:
                 marker.touch()
@@ -56,7 +56,7 @@ def sent():
         return number
 
     def dies_second(task, call, parent, marker, **more):
-        """Kill the worker that comes to a task after another one has begun, once."""
+        """Kill the worker of a task after another task has begun, once."""
         begun = marker.with_name("begun")
         if os.getpid() != parent and begun.exists() and not marker.exists():
             marker.touch()

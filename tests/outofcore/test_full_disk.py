@@ -1,4 +1,4 @@
-"""On small and read-only file systems: one sentence, nothing spoilt, and the same bytes once there is space."""
+"""On full and read-only file systems: one sentence, previous results, and the same bytes once there is space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identities are JSON, tell settings apart, and describe what differs."""
+"""Identities are JSON, distinguish settings, and describe differences."""
 
 import json
 from dataclasses import dataclass, field

@@ -82,7 +82,7 @@ for line in sys.stdin:
 
 @cache
 def other_process():
-    """Return a process that adds what it is told to; it ends with this one, which closes its input."""
+    """Return a process that adds the requested pages; it ends with this one, which closes its input."""
     environment = os.environ | {"PYTHONPATH": PYTHONPATH}
     return subprocess.Popen(
         [sys.executable, "-c", ADDING], cwd=Path(__file__).parents[2], env=environment, text=True,
@@ -91,7 +91,7 @@ def other_process():
 
 
 class Stores(RuleBasedStateMachine):
-    """Batches of pages that come to a store; the model is the list of those which are in it."""
+    """Add batches of pages to a store; the model is the list of its pages."""
 
     def __init__(self):
         super().__init__()
@@ -151,7 +151,7 @@ class Stores(RuleBasedStateMachine):
     @precondition(lambda self: self.begun is None)
     @rule()
     def added_again(self):
-        """The same documents once more add nothing."""
+        """The same documents again change no result."""
         self.add(list(self.model)[-1])
 
     @precondition(lambda self: self.next() < len(ROWS) // BATCH)
@@ -229,7 +229,7 @@ class Stores(RuleBasedStateMachine):
     @precondition(lambda self: self.begun is None and max(self.model) + 2 < len(ROWS) // BATCH)
     @rule()
     def two_at_once(self):
-        """Two processes add at the same time: both are in it, one behind the other."""
+        """Two processes add at the same time: the store has both batches, one after the other."""
         batches = [max(self.model) + 1, max(self.model) + 2]
         for batch in batches:
             self.collection(batch)

@@ -144,7 +144,7 @@ pairs = join_store(folder / "v", folder / "p", 0.5, Serial(), memory=budget)
 cluster(pairs.within(budget))
 write_pairs(folder / "pairs.parquet", stored.doc_ids, pairs.within(budget // 16).chunks())
 peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-print(len(pairs), pairs.counters["tasks"], int(peak.split()[1]) * 1024)  # getrusage tells the parent's peak, if larger
+print(len(pairs), pairs.counters["tasks"], int(peak.split()[1]) * 1024)  # getrusage returns a larger peak of the parent
 """
 
 

@@ -77,7 +77,7 @@ def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
 
 
 def marks_of(stored):
-    """Return class and home of each entry of a store."""
+    """Return class and partition key of each entry of a store."""
     return [divmod(mark, 1024) for mark in stored.store.array("marks", np.uint16).tolist()]
 
 
@@ -103,7 +103,7 @@ def test_marks_do_not_depend_on_cuts_and_leave_copies_out(tmp_path, monkeypatch)
 
 
 def test_partition_keys_are_those_of_their_definition():
-    """The first document has more signatures than go to one home."""
+    """The first document has more signatures than fit into one partition key."""
     rng = np.random.default_rng(1)
     documents = [rng.permutation(9000), *(rng.choice(12_000, 30, replace=False) for _ in range(50))]
     _, entries = np.unique(np.concatenate(documents), return_inverse=True)

@@ -362,7 +362,7 @@ def test_the_pages_of_an_archive_are_looked_at(tmp_path):
             assert not re.search(r"\s\s", browser.text(f"#{side}"))
             shared = f"document.querySelector('#{side} .shared').getBoundingClientRect()"
             pane = f"document.getElementById('{side}').getBoundingClientRect()"
-            assert browser.js(f"document.getElementById('{side}').scrollTop") > 500  # behind the frame
+            assert browser.js(f"document.getElementById('{side}').scrollTop") > 500  # after the template
             assert browser.js(f"{shared}.top >= {pane}.top && {shared}.bottom <= {pane}.bottom")
             marks = browser.js(f"[...document.querySelectorAll('#{side}-map i')].map(mark => mark.style.top)")
             assert marks

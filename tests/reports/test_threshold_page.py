@@ -1,4 +1,4 @@
-"""Choosing tau: what each threshold is said to report and remove is what a run there does, and the page is safe."""
+"""Choosing tau: the counts at each threshold are those of a run, and the page is safe."""
 
 import csv
 import json

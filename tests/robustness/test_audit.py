@@ -1,4 +1,4 @@
-"""An audit that looked nothing up is no all-clear."""
+"""An audit without a vulnerability database fails."""
 
 import pytest
 from audit import verdict

@@ -253,7 +253,7 @@ def test_a_compressed_bomb_is_one_skipped_record(front_door, results, tmp_path, 
 @pytest.mark.long
 @pytest.mark.parametrize("matcher", ["spotsigs", "spotsigs_tight", "lsh_native"])
 def test_a_million_copies_of_one_page(front_door, tmp_path, matcher):
-    """By document frequency nothing of them is rare, so that nothing is left to match; see the library's case, too."""
+    """No signature of theirs is rare, so that none is matched; see the library's case, too."""
     line = json.dumps({"text": PROSE}).encode() + b"\n"
     (tmp_path / "x.jsonl").write_bytes(line * 10**6)
     metrics = finished(front_door, tmp_path, "data=jsonl", f"data.path={tmp_path}/x.jsonl", f"matcher={matcher}")

@@ -19,7 +19,7 @@ SEEDS = seeds()
 
 
 def test_the_fuzzer_is_guided_through_the_readers_by_their_names():
-    """A name that nothing has would leave it to chance, without a word."""
+    """A wrong name would switch the guidance off without a message."""
     for module in MODULES:
         assert any(f"{name}.".startswith(f"{module}.") for name in sys.modules), module
 

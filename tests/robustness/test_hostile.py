@@ -1,4 +1,4 @@
-"""Pages that mean harm: what they could reach is not there, and what reads them takes time in proportion."""
+"""Hostile pages: no dangerous call exists, and readers take linear time."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ WITHIN = {"in memory": (), "within a budget": ("memory=1GB",), "with a copy": ("
 
 
 class Vanishing(Denied):
-    """Removes the whole folder at a call, as someone else may."""
+    """Delete the folder at a call, as another process may."""
 
     def __call__(self, name, path):
         at, self.at = self.at, 0
@@ -120,7 +120,7 @@ def test_of_results_that_cannot_all_be_put_in_place_none_are(tmp_path):
             assert not (here / "old.csv").exists()
         if len(denied.calls) < at:
             break
-    assert refused == 8  # four former files that go, four new ones that come
+    assert refused == 8  # four previous files are moved away, four new ones are moved in
 
 
 def test_what_was_in_place_stays_when_tidying_up_fails_once(tmp_path):

@@ -15,7 +15,7 @@ def test_a_short_soak_leaves_its_samples(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, str(SOAK), "--minutes", "0.3", "--folder", str(tmp_path)], capture_output=True, text=True
     )
-    assert "by 8 workers" in run.stdout, run.stderr  # whether something grows tells a long one
+    assert "by 8 workers" in run.stdout, run.stderr  # growth is detected by a long one
     with (tmp_path / "soak.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) > 3

@@ -70,7 +70,7 @@ def check_denied(before, folder, at, number):
         assert "\n" not in found
         assert ".writing-" not in found, (called, found)
     else:
-        assert found == both, called  # a call that nobody needs, such as one that tidies up
+        assert found == both, called  # a call that is not needed, such as one that deletes temporary files
     if (folder / "work" / "store" / "vectors" / "store.json").exists():
         n = len(open_vectors(folder / "work" / "store" / "vectors"))
         assert n in (25, 40), called  # those of before, or the new ones
@@ -107,7 +107,7 @@ def test_every_call_of_a_run_fails_once(before, tmp_path, number):
     assert all(outcomes[call, "refused"] for call in ("write", "open", "mkdir", "replace"))
 
 
-# limits and places
+# limits
 
 LIMITED = """
 import resource, sys
@@ -148,7 +148,7 @@ def test_too_little_memory_is_a_sentence_or_enough(tmp_path):
 
 
 def test_a_clock_that_runs_back(before, tmp_path, monkeypatch):
-    """Nothing depends on what time it is: not the store, not what is verified."""
+    """Neither the store nor its verification depends on the time."""
     base, _, both = before
     copied(base / "work", tmp_path / "work")
     for path in (tmp_path / "work").rglob("*"):
@@ -160,14 +160,14 @@ def test_a_clock_that_runs_back(before, tmp_path, monkeypatch):
 
 
 def test_a_read_only_store_can_be_compared_with_and_not_added_to(before, tmp_path, monkeypatch):
-    """The superuser may write anywhere, so that the system's answer is given in its place."""
+    """The superuser may write anywhere, so that the error of the system is injected."""
     base, _, _ = before
     copied(base / "work", tmp_path / "work")
     denied = Denied(tmp_path / "work", 1, errno.EROFS, last=10**9)
     page, store = written(tmp_path / "page.jsonl", stories(40)[3:4]), Store.open(tmp_path / "work" / "store")
     with denying(denied):
         assert len(run(tmp_path / "own", page, TAU, crossed=True, against=store).pairs)
-    assert not denied.calls  # a comparison writes nothing into its reference
+    assert not denied.calls  # a comparison writes no file into its reference
     found = attempt(tmp_path, denied, base)
     says = "cannot be written: Read-only file system; give another path"
     assert found == f"the store {tmp_path / 'work' / 'store'} {says}"

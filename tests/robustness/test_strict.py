@@ -22,7 +22,7 @@ from spotsigs.text.visible import VisibleText
 
 PARTS = VisibleText(), SpotSignatures()
 PROSE = "The council has approved the plan for a new bridge that will be built by the end of the year."
-BAD = (700, 701, 1500)  # in different shards, the first of them behind many pages
+BAD = (700, 701, 1500)  # in different shards, the first of them after many pages
 AT = len("".join(json.dumps({"id": f"p{k}", "text": f"{PROSE} {k}"}) + "\n" for k in range(BAD[0])))
 SAYS = (
     f"bad700 (x.jsonl@{AT}): the row has neither 'html' nor 'text'; its columns are id (strict=true stops at the first)"
@@ -64,7 +64,7 @@ def test_the_first_in_document_order_is_told_in_memory(engine, crawl):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_first_in_document_order_is_told_on_disk(engine, crawl, tmp_path):
-    for _ in range(2):  # also when it goes on from what is there
+    for _ in range(2):  # also when it resumes
         with pytest.raises(InputError) as error:
             extract_segments(tmp_path / "s", crawl, *PARTS, engine, strict=True)
         assert str(error.value) == SAYS

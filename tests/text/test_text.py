@@ -73,7 +73,7 @@ def elements(children):
 
     def element(drawn):
         name, content = drawn[0], "".join(drawn[1])
-        if name in ("li", "h1", "script"):  # one within another would end it, and its end tag would close nothing
+        if name in ("li", "h1", "script"):  # one within another would end it, and its end tag would close no element
             content = content.replace(name, "b")
         return f"<{name} a='>'>{content}</{name}>"
 
