@@ -340,7 +340,7 @@ def overrides() -> list[str]:
     return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else []
 
 
-def moved() -> bool:
+def is_folder_chosen() -> bool:
     """Return whether the user chose the folder of the running job, which may then replace other results."""
     return any(word.startswith(("hydra.run.", "hydra.sweep.")) for word in HydraConfig.get().overrides.hydra)
 

@@ -11,7 +11,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from experiments.config import Settings, files, moved, overrides, sentence, settings
+from experiments.config import Settings, files, is_folder_chosen, overrides, sentence, settings
 from experiments.run_folders import next_command, require_same
 from spotsigs import terminal
 from spotsigs.terminal import expand_home
@@ -48,7 +48,7 @@ def _run(chosen: Settings, config: DictConfig) -> float | None:
     from spotsigs.runs.summary import summary
 
     folder, about = Path(HydraConfig.get().runtime.output_dir), files(config, chosen)
-    if not moved():
+    if not is_folder_chosen():
         require_same(folder, about["config.yaml"])
     run = Run(
         collection=chosen.collection,

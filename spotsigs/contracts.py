@@ -321,7 +321,7 @@ class PairChunks(Protocol):
         """Number of documents."""
 
     @property
-    def held(self) -> int:
+    def chunk_size(self) -> int:
         """Pairs that are in memory at a time, except those of a single document."""
 
     @property
@@ -342,5 +342,5 @@ class PairChunks(Protocol):
     def chunks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
         """Iterate over the pairs in ascending order of (i, j)."""
 
-    def in_memory(self) -> Pairs | None:
+    def load_if_fits(self) -> Pairs | None:
         """Return all pairs at once, None if they do not fit."""

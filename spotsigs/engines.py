@@ -104,7 +104,7 @@ class Processes(WorkerEngine):
         if len(waiting) < 2:
             yield from map(function, chain(waiting, tasks))
             return
-        yield from _in_order(
+        yield from in_task_order(
             lambda task: _executor(workers).submit(function, task),
             chain(waiting, tasks),
             2 * workers,
@@ -191,7 +191,7 @@ class ClusterEngine(WorkerEngine):
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
         """Yield ``function(task)`` for every task, in task order."""
         submit = self._connect()
-        found: Any = _in_order(lambda task: submit(partial(_caught, function), task), iter(tasks), 2 * self.workers)
+        found: Any = in_task_order(lambda task: submit(partial(_caught, function), task), iter(tasks), 2 * self.workers)
         with closing(found):
             while True:
                 try:
@@ -297,7 +297,7 @@ def _run(function: Callable[[Task], Result], task: Task) -> Result:
     return function(task)
 
 
-def _in_order(
+def in_task_order(
     submit: Callable[[Task], Any], tasks: Iterator[Task], window: int, interrupted: Callable[[], object] = bool
 ) -> Generator[Result, None, None]:
     """Yield results in task order; tasks that were submitted when a worker died are submitted again."""

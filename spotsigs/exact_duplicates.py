@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.row_blocks import own, tally
+from spotsigs.arrays.row_blocks import is_identity, tally
 from spotsigs.errors import require
 from spotsigs.records import MOST_PAIRS, FloatArray, IntArray, Pairs, Signatures
 
@@ -99,7 +99,7 @@ class Copies:
     @cached_property
     def distinct(self) -> NDArray[np.bool_]:
         """Mask of the representatives, bool, shape (n,)."""
-        return own(self.representatives)
+        return is_identity(self.representatives)
 
     @property
     def any(self) -> bool:

@@ -533,11 +533,11 @@ class Pairs:
         yield self.i, self.j, self.similarity
 
     @property
-    def held(self) -> int:
+    def chunk_size(self) -> int:
         """Pairs that are in memory at a time: all."""
         return len(self)
 
-    def in_memory(self) -> Pairs:
+    def load_if_fits(self) -> Pairs:
         """Return the pairs."""
         return self
 

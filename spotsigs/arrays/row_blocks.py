@@ -47,7 +47,7 @@ def tally(labels: IntArray, k: int) -> NDArray[np.int32]:
     return out
 
 
-def own(indices: IntArray) -> NDArray[np.bool_]:
+def is_identity(indices: IntArray) -> NDArray[np.bool_]:
     """Return ``indices == range(n)``, bool, shape (n,)."""
     out = np.empty(len(indices), np.bool_)
     for span in spans(len(indices)):

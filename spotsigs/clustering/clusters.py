@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import INT32_MAX, numbers
-from spotsigs.arrays.row_blocks import flagged, gathered, own, scattered
+from spotsigs.arrays.row_blocks import flagged, gathered, is_identity, scattered
 from spotsigs.contracts import PairChunks
 from spotsigs.errors import as_choice, as_count, require, shown
 from spotsigs.records import Clusters, FloatArray, IntArray
@@ -119,7 +119,7 @@ def _by_leader(
     rank = leaders.copy() if rank is None else rank
     for i, j, values in pairs.chunks():
         _join_leader(i, j, values, covered, rank, leaders, similarity)
-    similarity[own(leaders)] = 1
+    similarity[is_identity(leaders)] = 1
     return leaders, similarity
 
 
@@ -139,7 +139,7 @@ def _by_rank(pairs: PairChunks, n: int, rank: NDArray[np.int32] | None) -> Itera
     start = 0
     while start < n:
         done = int(until[start - 1]) if start else 0
-        stop = max(int(np.searchsorted(until, done + pairs.held, side="right")), start + 1)
+        stop = max(int(np.searchsorted(until, done + pairs.chunk_size, side="right")), start + 1)
         selected = [np.empty((2, 0), np.int32)]
         for i, j, _ in pairs.chunks() if until[min(stop, n) - 1] > done else ():
             lower = np.minimum(rank[i], rank[j])
@@ -226,7 +226,7 @@ def _numbered(leaders):  # type: ignore[no-untyped-def]
 
 def _similarity_to(leaders: NDArray[np.int32], pairs: PairChunks) -> NDArray[np.float64]:
     similarity = np.full(len(leaders), np.nan)
-    similarity[own(leaders)] = 1
+    similarity[is_identity(leaders)] = 1
     for i, j, values in pairs.chunks():
         for a, b in ((i, j), (j, i)):
             to_leader = leaders[a] == b

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.arrays.row_blocks import gathered, own
+from spotsigs.arrays.row_blocks import gathered, is_identity
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import CONTENT, TEXT, Copies
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
@@ -206,7 +206,7 @@ def decide(
     partner, similarity = np.full(n, -1, np.int32), np.full(n, np.nan)
     for i, j, values in pairs.chunks() if isinstance(pairs, Pairs) else pairs:
         _take_partner(i, j, values, preferred, partner, similarity)
-    kept = partner < 0 if keep is Keep.none else own(preferred)
+    kept = partner < 0 if keep is Keep.none else is_identity(preferred)
     if earlier is not None:
         kept[: len(earlier)] = earlier
     copies = Copies.none(n) if copies is None else copies

@@ -24,7 +24,7 @@ from zstandard import ZstdCompressionDict
 from spotsigs.formats.archive_content import Content, Position
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, compression, packing_of, raw
 from spotsigs.formats.file_collection import FileCollection
-from spotsigs.formats.input_files import END, InputFile, located
+from spotsigs.formats.input_files import END, InputFile, positioned
 from spotsigs.formats.writers import packed
 from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import in_words, largest_page
@@ -61,7 +61,7 @@ class Record:
     @property
     def name(self) -> str:
         """The id of the record if it is skipped."""
-        return located(self.head.uri, self.position)
+        return positioned(self.head.uri, self.position)
 
     @property
     def missing(self) -> int:

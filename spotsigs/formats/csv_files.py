@@ -15,7 +15,7 @@ from typing import IO, ClassVar, NamedTuple, cast
 from spotsigs.errors import InputError, require
 from spotsigs.formats.compression import open_bytes
 from spotsigs.formats.file_collection import NotOfFormatError, Piece
-from spotsigs.formats.input_files import END, InputFile, beginning
+from spotsigs.formats.input_files import END, InputFile, read_head
 from spotsigs.formats.row_documents import RowCollection
 from spotsigs.records import Document, Skipped
 from spotsigs.spelling import option
@@ -50,7 +50,7 @@ class Csv(RowCollection):
 
     def fault(self, path: Path) -> str | None:
         """Return why a file is not CSV; an empty one is."""
-        head = beginning(path)
+        head = read_head(path)
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             return "the file is UTF-16; save it as UTF-8"
         if b"\0" in head:

@@ -13,7 +13,7 @@ from spotsigs.formats.arc import Arc
 from spotsigs.formats.compression import READ_ERRORS
 from spotsigs.formats.csv_files import Csv
 from spotsigs.formats.folder import Folder
-from spotsigs.formats.input_files import InputFile, beginning, find_sources, reason
+from spotsigs.formats.input_files import InputFile, find_sources, read_head, reason
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.row_documents import RowCollection
@@ -115,7 +115,7 @@ def format_of(path: str, columns: Sequence[str] = ()) -> str:
 
 def _head(source: InputFile) -> bytes | None:
     """Return the beginning of a file; None of one that is not read."""
-    return None if source.fault or not source.path.is_file() else beginning(source.path, 1 << 14)
+    return None if source.fault or not source.path.is_file() else read_head(source.path, 1 << 14)
 
 
 def _guess(source: InputFile, alone: bool, columns: Sequence[str]) -> str | None:

@@ -18,9 +18,9 @@ from spotsigs.formats.input_files import (
     InputFile,
     find_sources,
     not_readable,
-    one_pass,
     reason,
-    windows,
+    resumed_pass,
+    shard_ranges,
 )
 from spotsigs.formats.writers import copy_whole, packed, target_of
 from spotsigs.records import Document, Skipped
@@ -65,14 +65,14 @@ class FileCollection(CopyableCollection):
 
     def cut(self, path: Path) -> list[tuple[int, int]]:
         """Return the shards of a file, ``(start, stop)`` each; the last stop is `END`."""
-        return windows(path, self.shard_bytes, seekable=self.seekable)
+        return shard_ranges(path, self.shard_bytes, seekable=self.seekable)
 
     def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
         """Iterate over the records of a shard."""
         if self.seekable and compression(source.path) == "plain":
             found = self.pieces(source, start, stop)
         else:
-            found = one_pass(source.path, start, stop, self, partial(self.pieces, source))
+            found = resumed_pass(source.path, start, stop, self, partial(self.pieces, source))
         return (parse() for _, (_, parse) in found if parse is not None)
 
     def sources(self) -> list[InputFile]:

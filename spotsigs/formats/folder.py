@@ -19,11 +19,11 @@ from spotsigs.formats.compression import BLOCK, READ_ERRORS, open_bytes
 from spotsigs.formats.input_files import (
     SHARD_BYTES,
     InputFile,
-    beginning,
     file_name,
     find_sources,
     lines,
     not_readable,
+    read_head,
     reason,
 )
 from spotsigs.formats.writers import copy_whole
@@ -111,7 +111,7 @@ class Folder(CopyableCollection):
         if suffix in self.text_suffixes:
             return "text/plain"
         try:
-            found = source.path.is_file() and _HTML.match(beginning(source.path, 1 << 10))
+            found = source.path.is_file() and _HTML.match(read_head(source.path, 1 << 10))
         except READ_ERRORS:
             return None
         return "text/html" if found else None

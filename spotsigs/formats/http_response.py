@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, Members, packing_of
-from spotsigs.formats.input_files import located
+from spotsigs.formats.input_files import positioned
 from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import in_words, largest_page
 
@@ -177,11 +177,11 @@ def has_whole_header(block: bytes) -> bool:
 def page(doc_id: str, response: Response, date: str | None, position: str) -> Document | Skipped:
     """Return a response as a document; `position` is that of its record."""
     if response.status == 206:
-        return Skipped(located(doc_id, position), "the response is a fragment of a page (HTTP status 206)")
+        return Skipped(positioned(doc_id, position), "the response is a fragment of a page (HTTP status 206)")
     try:
         content = decode_body(response)
     except ValueError as error:
-        return Skipped(located(doc_id, position), str(error))
+        return Skipped(positioned(doc_id, position), str(error))
     return Document(id=doc_id, content=content, charset=response.charset, date=date)
 
 

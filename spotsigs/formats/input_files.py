@@ -176,11 +176,11 @@ def _spooled_input() -> Path:
     return Path(copy.name)
 
 
-def windows(path: Path, shard_bytes: int = SHARD_BYTES, seekable: bool = True) -> list[tuple[int, int]]:
+def shard_ranges(path: Path, shard_bytes: int = SHARD_BYTES, seekable: bool = True) -> list[tuple[int, int]]:
     """Cut the content of a file into shards of about `shard_bytes`; return the start and stop of each, at last `END`.
 
     A stream that can only be read from its beginning, as a compressed one or one that is not `seekable`, has at most
-    `STREAM_SHARDS`; a process that reads several of them decompresses it once, see `one_pass`.
+    `STREAM_SHARDS`; a process that reads several of them decompresses it once, see `resumed_pass`.
     """
     packed = compression(path) != "plain"
     size = _content_size(path) if packed else path.stat().st_size
@@ -206,7 +206,7 @@ def _content_size(path: Path) -> int:
     return known if known >= packed else guess
 
 
-def beginning(path: Path, size: int = 1 << 16) -> bytes:
+def read_head(path: Path, size: int = 1 << 16) -> bytes:
     """Return the first bytes of a file's content, as far as they can be read."""
     content = bytearray()
     with open_bytes(path) as stream:
@@ -247,7 +247,7 @@ _PASSES: dict[Any, tuple[int, int, Any, Iterator[tuple[int, Any]]]] = {}
 """The pass that this process can continue: the offset it has reached, that of its next item, the item, the rest."""
 
 
-def one_pass(
+def resumed_pass(
     path: Path, start: int, stop: int, key: object, items: Callable[[], Iterator[tuple[int, T]]]
 ) -> Iterator[tuple[int, T]]:
     """Iterate over the items of a file whose offsets are in ``[start, stop)``, where only a pass over it finds them.
@@ -276,7 +276,7 @@ def not_readable(path: Path) -> str:
     return "the file is no longer there" if not path.exists() else "it is no regular file"
 
 
-def located(name: str | None, position: str) -> str:
+def positioned(name: str | None, position: str) -> str:
     """Return the id of a record that is skipped: unlike a document's, it includes the record's position."""
     return position if name in (None, "", position) else f"{name} ({position})"
 

@@ -14,7 +14,7 @@ import orjson
 
 from spotsigs.errors import InputError
 from spotsigs.formats.file_collection import Piece
-from spotsigs.formats.input_files import END, InputFile, beginning, lines
+from spotsigs.formats.input_files import END, InputFile, lines, read_head
 from spotsigs.formats.row_documents import RowCollection, listed, value_of
 from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import MARK, in_words, largest_page, outweighs
@@ -30,12 +30,12 @@ class Jsonl(RowCollection):
 
     Of a key that an object repeats, the last value counts.
 
-    A plain file is cut into byte ranges at line ends; see `.input_files.windows` for compressed ones.
+    A plain file is cut into byte ranges at line ends; see `.input_files.shard_ranges` for compressed ones.
     """
 
     def fault(self, path: Path) -> str | None:
         """Return why a file is not JSON lines; an empty one is."""
-        head = beginning(path)
+        head = read_head(path)
         if b"\0" in head or (head and not _LINE.search(head)):
             return f"the file is not JSON lines: it begins with {head[:24]!r}"
         return None

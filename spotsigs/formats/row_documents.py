@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from spotsigs.errors import InputError, require
 from spotsigs.formats.file_collection import FileCollection
-from spotsigs.formats.input_files import located
+from spotsigs.formats.input_files import positioned
 from spotsigs.records import Document, Skipped
 from spotsigs.spelling import option
 
@@ -82,7 +82,9 @@ class RowCollection(FileCollection):
             if content is None or (content in ("", b"") and value_of(row, self.text_column)):
                 continue
             if not isinstance(content, str | bytes):
-                return Skipped(located(doc_id, position), f"{column!r} is of type {type(content).__name__}, not text")
+                return Skipped(
+                    positioned(doc_id, position), f"{column!r} is of type {type(content).__name__}, not text"
+                )
             return Document(
                 id=doc_id,
                 content=content,
@@ -93,7 +95,7 @@ class RowCollection(FileCollection):
         reason = f"the row has neither {self.html_column!r} nor {self.text_column!r}"
         if self.html_column not in row and self.text_column not in row:
             reason += f"; its columns are {listed(map(str, row))}"
-        return Skipped(located(doc_id, position), reason)
+        return Skipped(positioned(doc_id, position), reason)
 
 
 def value_of(row: Mapping[str, Any], column: str) -> Any:

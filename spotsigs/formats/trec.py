@@ -11,7 +11,7 @@ from pathlib import Path
 from spotsigs.formats.compression import READ_ERRORS
 from spotsigs.formats.file_collection import FileCollection, Piece
 from spotsigs.formats.http_response import iso_date, parse_response
-from spotsigs.formats.input_files import END, InputFile, beginning, lines, located
+from spotsigs.formats.input_files import END, InputFile, lines, positioned, read_head
 from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import in_words, largest_page
 
@@ -39,7 +39,7 @@ class Trec(FileCollection):
 
     def fault(self, path: Path) -> str | None:
         """Return why a file is not in TREC form."""
-        found = b"<DOC>" in beginning(path).upper()
+        found = b"<DOC>" in read_head(path).upper()
         return None if found else "the file is not in TREC form: no <DOC> at its beginning"
 
     def pieces(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Piece]:
@@ -119,12 +119,14 @@ def _document(position: str, block: bytes) -> Document | Skipped:
         return _without_number(position)
     doc_id = number.decode("utf-8", "replace")
     if _SECOND.search(block):
-        return Skipped(located(doc_id, position), "another document begins in the line of its </DOC>; write one a line")
+        return Skipped(
+            positioned(doc_id, position), "another document begins in the line of its </DOC>; write one a line"
+        )
     close = _CLOSE.search(block)
     if close is None and len(block) > largest_page():
-        return Skipped(located(doc_id, position), f"the document is longer than {in_words(largest_page())}")
+        return Skipped(positioned(doc_id, position), f"the document is longer than {in_words(largest_page())}")
     if close is None:
-        return Skipped(located(doc_id, position), "the document has no </DOC>: it is truncated")
+        return Skipped(positioned(doc_id, position), "the document has no </DOC>: it is truncated")
     header, begin = _element(block, *_HEADER, begin, begin + (1 << 16))
     if header is None:
         return Document(id=doc_id, content=block[begin : close.start()])

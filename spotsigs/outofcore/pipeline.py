@@ -30,7 +30,7 @@ from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors, rounds_of
 from spotsigs.records import Clusters, Pairs
 from spotsigs.signatures.boilerplate import boilerplate_of
-from spotsigs.signatures.extract import nothing_readable, refusal, require_reference
+from spotsigs.signatures.extract import nothing_readable, require_reference, strict_error
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.main_content import MainContent
 from spotsigs.signatures.spots import SpotSignatures
@@ -327,7 +327,7 @@ class Store:
         if collection is None:
             stored = stored_segments(self.folder)
             if strict and (first := next(iter(stored.skipped), None)) is not None:
-                raise refusal(first)
+                raise strict_error(first)
             return Segments(()), stored
         source = source_of(collection, self.method.text, self.method.signature)
         known = [known_source(batch) for batch in batches]

@@ -190,12 +190,12 @@ class PairFiles:
         [(i, j, similarity)] = self.within(BYTES_A_PAIR * (len(self) + 1)).chunks()
         return Pairs.build(i, j, similarity, self.n, self.seconds, self.counters, self.overlap)
 
-    def in_memory(self) -> Pairs | None:
+    def load_if_fits(self) -> Pairs | None:
         """Return all pairs, or None if they do not fit into memory."""
-        return self.load() if 2 * len(self) <= self.held else None
+        return self.load() if 2 * len(self) <= self.chunk_size else None
 
     @property
-    def held(self) -> int:
+    def chunk_size(self) -> int:
         """Pairs in memory at a time, except those of a single document."""
         return max(1, self.memory // BYTES_A_PAIR)
 
@@ -236,7 +236,7 @@ class PairFiles:
         first = done = 0
         yield 0
         while done < ends[-1]:
-            fits, least = np.searchsorted(ends, [done + self.held, done], side="right").tolist()
+            fits, least = np.searchsorted(ends, [done + self.chunk_size, done], side="right").tolist()
             first = max(fits, least + 1)  # a bin that is too large is a range of its own
             done = int(ends[first - 1])
             if first < len(ends):

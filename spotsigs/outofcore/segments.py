@@ -23,7 +23,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import WORDS, Copies, Sameness
 from spotsigs.progress import progress
 from spotsigs.records import Document, Skipped
-from spotsigs.signatures.extract import REFERENCE, extract_parts, refusal, unique_names
+from spotsigs.signatures.extract import REFERENCE, extract_parts, strict_error, unique_names
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
@@ -89,7 +89,7 @@ def extract_segments(
     with closing(done):
         for refused in progress(done, "reading", len(shards), "shards"):
             if refused is not None:
-                raise refusal(refused)
+                raise strict_error(refused)
     return finished_segments(folder, collection.reference_shards)
 
 

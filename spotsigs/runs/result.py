@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.row_blocks import own
+from spotsigs.arrays.row_blocks import is_identity
 from spotsigs.clustering.clusters import Cohesion, cohesion
 from spotsigs.clustering.decisions import Decisions
 from spotsigs.contracts import Collection, VectorCollection
@@ -110,7 +110,7 @@ class Result:
         kept = decisions.kept[matched.new_from :]
         copies, pairs, vectors = matched.copies, matched.pairs, matched.vectors
         lost = self.text_lost
-        contents = int(np.count_nonzero(own(copies.content)))
+        contents = int(np.count_nonzero(is_identity(copies.content)))
         seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
         quality = asdict(self.quality) if self.quality else dict.fromkeys(item.name for item in fields(Quality))
         low, high = self.method.band

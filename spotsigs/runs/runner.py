@@ -185,7 +185,7 @@ def write_page(folder: Path, result: Result, run: Run) -> None:
     from spotsigs.reports.cluster_page import write_cluster_page
 
     matched = result.matched
-    pairs = matched.pairs.in_memory()
+    pairs = matched.pairs.load_if_fits()
     if pairs is None:
         excess = f"{len(matched.pairs):,} pairs do not fit into {option('memory', run.memory)}"
         log.warning("clusters.html is left out: %s", excess)

@@ -116,7 +116,7 @@ def _skipped(document: Document, error: Exception) -> Skipped:
     return Skipped(document.id, str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}")
 
 
-def refusal(first: Skipped) -> InputError:
+def strict_error(first: Skipped) -> InputError:
     """Return the error of a strict run for its first record that cannot be read."""
     return InputError(f"{first.id}: {first.reason} ({option('strict', 'true')} stops at the first)")
 
@@ -303,7 +303,7 @@ def extract(
     with closing(engine.map(partial(extract_shard, text=text, scheme=scheme, strict=strict), shards)) as found:
         for batch in progress(found, "reading", len(shards), "shards"):
             if strict and batch.skipped:
-                raise refusal(batch.skipped[0])
+                raise strict_error(batch.skipped[0])
             batches.append(batch)
     first = collection.reference_shards
     signatures = concatenate([*map(_referenced, batches[:first]), *batches[first:]])

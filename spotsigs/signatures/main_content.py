@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from spotsigs.arrays.types import Bytes, Int32s, Int64s, UInt64s
 from spotsigs.contracts import SignatureScheme
 from spotsigs.records import Tokens
-from spotsigs.text.hashing import _xxh64
+from spotsigs.text.hashing import xxh64
 
 TEXT, LINKED, LINK = range(3)
 """Kinds of an outline's entries: a signature in running text, one whose first token is in a link, and a link.
@@ -73,7 +73,7 @@ def _outline(
         if links[i] != 0:
             while stop < len(starts) and links[stop] == links[i]:
                 stop += 1
-            hashes[n], kinds[n] = _xxh64(buffer, starts[i], ends[stop - 1]) ^ site, LINK
+            hashes[n], kinds[n] = xxh64(buffer, starts[i], ends[stop - 1]) ^ site, LINK
             n += 1
         text_tokens += links[i] == 0
         while at < len(firsts) and firsts[at] < stop:

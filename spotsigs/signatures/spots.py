@@ -29,7 +29,7 @@ from spotsigs.signatures.languages import (
 )
 from spotsigs.signatures.token_table import WordTable
 from spotsigs.text.charset import to_utf8
-from spotsigs.text.hashing import _xxh64, hash_shingles
+from spotsigs.text.hashing import hash_shingles, xxh64
 from spotsigs.text.tokens import tokenize
 
 ARTICLES = ("a", "an", "the")
@@ -114,7 +114,7 @@ def _hash_spots(
                 size = _append(buffer, starts[i], ends[i], joined, size)
             for member in members[:taken]:
                 size = _append(buffer, starts[member], ends[member], joined, size)
-            hashes[n], firsts[n] = _xxh64(joined, int(np.int32(0)), int(np.int32(size - 1))), i
+            hashes[n], firsts[n] = xxh64(joined, int(np.int32(0)), int(np.int32(size - 1))), i
             n += 1
     return hashes[:n], firsts[:n]
 

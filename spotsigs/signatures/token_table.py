@@ -11,7 +11,7 @@ from xxhash import xxh64_intdigest
 
 from spotsigs.arrays.types import Bytes, Int32s, UInt64s
 from spotsigs.records import Tokens
-from spotsigs.text.hashing import _read64, _xxh64
+from spotsigs.text.hashing import read64, xxh64
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -20,7 +20,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 def _prefix(buffer: Bytes, start: int, end: int) -> np.uint64:
     """Return the first eight bytes of a token as a number; distinct for distinct tokens of up to eight bytes."""
     if start + 8 <= len(buffer):
-        return _read64(buffer, start) << np.uint64(8 * max(8 - end + start, 0))
+        return read64(buffer, start) << np.uint64(8 * max(8 - end + start, 0))
     prefix = np.uint64(0)
     for at in range(start, end):
         prefix = (prefix >> np.uint64(8)) | np.uint64(buffer[at]) << np.uint64(56)
@@ -40,7 +40,7 @@ def _roles_of(buffer: Bytes, starts: Int32s, ends: Int32s, prefixes: UInt64s, ha
         is_long = ends[i] - starts[i] > 8
         # One test, which seldom holds: which words are stopwords cannot be predicted.
         if (roles[slot] != 0) & (is_long | (prefixes[slot] != prefix) | (hashes[slot] != 0)):
-            key = _xxh64(buffer, starts[i], ends[i]) if is_long else np.uint64(0)
+            key = xxh64(buffer, starts[i], ends[i]) if is_long else np.uint64(0)
             while roles[slot] != 0 and (prefixes[slot] != prefix or hashes[slot] != key):
                 slot = (slot + np.uint64(1)) & mask
         found[i] = roles[slot]

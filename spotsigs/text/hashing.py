@@ -21,7 +21,7 @@ def _rotate(x: np.uint64, bits: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def _read64(data: NDArray[np.uint8], at: int) -> np.uint64:
+def read64(data: NDArray[np.uint8], at: int) -> np.uint64:
     """Read eight bytes, little-endian on every machine; the compiler emits a single load."""
     base = np.uint64(at)  # unsigned: numba checks signed indices for wraparound
     word = np.uint64(0)
@@ -36,16 +36,16 @@ def _round(lane: np.uint64, word: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def _xxh64(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
+def xxh64(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     """Return the XXH64 of ``data[start:end]``."""
     at = int(np.int64(start))
     if end - start >= 32:
         a, b, c, d = _P1 + _P2, _P2, np.uint64(0), np.uint64(0) - _P1
         while at + 32 <= end:
-            a = _round(a, _read64(data, at))
-            b = _round(b, _read64(data, at + 8))
-            c = _round(c, _read64(data, at + 16))
-            d = _round(d, _read64(data, at + 24))
+            a = _round(a, read64(data, at))
+            b = _round(b, read64(data, at + 8))
+            c = _round(c, read64(data, at + 16))
+            d = _round(d, read64(data, at + 24))
             at += 32
         h = _rotate(a, np.uint64(1)) + _rotate(b, np.uint64(7))
         h += _rotate(c, np.uint64(12)) + _rotate(d, np.uint64(18))
@@ -55,7 +55,7 @@ def _xxh64(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
         h = _P5
     h += np.uint64(end - start)
     while at + 8 <= end:
-        h = _rotate(h ^ _round(np.uint64(0), _read64(data, at)), np.uint64(27)) * _P1 + _P4
+        h = _rotate(h ^ _round(np.uint64(0), read64(data, at)), np.uint64(27)) * _P1 + _P4
         at += 8
     if at + 4 <= end:
         word = np.uint64(0)
@@ -78,7 +78,7 @@ def _hash_shingles(
     """Return the XXH64 of every ``k`` contiguous tokens; the buffer stores the tokens joined by colons."""
     hashes = np.empty(len(starts) - k + 1, np.uint64)
     for i in range(len(hashes)):
-        hashes[i] = _xxh64(buffer, starts[i], ends[i + k - 1])
+        hashes[i] = xxh64(buffer, starts[i], ends[i + k - 1])
     return hashes
 
 

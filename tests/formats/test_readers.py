@@ -26,7 +26,7 @@ from spotsigs.formats.csv_files import Csv, csv_rows
 from spotsigs.formats.detect_format import FORMATS, collection_of
 from spotsigs.formats.folder import Folder, SortedBy
 from spotsigs.formats.http_response import decode_body, iso_date, parse_response
-from spotsigs.formats.input_files import lines, windows
+from spotsigs.formats.input_files import lines, shard_ranges
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.parquet_limits import CODECS, column_chunks
@@ -224,7 +224,7 @@ def test_windows_of_many_gzip_members_and_frames(tmp_path):
     for pack, compress in PACK.items():
         path = tmp_path / f"x{pack}"
         path.write_bytes(b"".join(map(compress, parts)))
-        cut = windows(path, 10_000)
+        cut = shard_ranges(path, 10_000)
         assert len(cut) > 1
         assert b"".join(line for start, stop in cut for _, line in lines(path, start, stop)) == text
 

@@ -248,7 +248,7 @@ READING = (
 sys.argv = ["run.py", *sys.argv[1:]]
 import runpy
 import spotsigs.engines
-one_by_one = spotsigs.engines._in_order
+one_by_one = spotsigs.engines.in_task_order
 
 def watched(*given, **named):
     for number, result in enumerate(one_by_one(*given, **named)):
@@ -256,7 +256,7 @@ def watched(*given, **named):
             print("reading", flush=True)
         yield result
 
-spotsigs.engines._in_order = watched
+spotsigs.engines.in_task_order = watched
 runpy.run_path("run.py", run_name="__main__")
 """
 )
@@ -312,9 +312,9 @@ def test_an_interrupted_run_ends_soon_and_leaves_no_worker(stage, to_all, large_
 CROWDED = """
 import sys, time
 import spotsigs.engines
-in_order = spotsigs.engines._in_order
+in_order = spotsigs.engines.in_task_order
 # more than the pool hands to its workers at once, so that tasks always wait
-spotsigs.engines._in_order = lambda submit, tasks, window, interrupted: in_order(submit, tasks, 60, interrupted)
+spotsigs.engines.in_task_order = lambda submit, tasks, window, interrupted: in_order(submit, tasks, 60, interrupted)
 results = spotsigs.engines.Processes(workers=2).map(time.sleep, [0] * 5 + [600] * 95)
 [next(results) for _ in range(3)]
 try:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from stores import PARTS, content, copies, save_vectors, stories, triples, written
 
-from spotsigs.engines import Dask, Processes, Ray, Serial, _in_order
+from spotsigs.engines import Dask, Processes, Ray, Serial, in_task_order
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore import prefix_partition_tasks as tasks
@@ -121,7 +121,7 @@ def test_a_pool_may_break_while_tasks_are_handed_over(calls):
         future.set_result(task * task)
         return future
 
-    assert list(_in_order(submit, iter(range(10)), 3)) == [k * k for k in range(10)]
+    assert list(in_task_order(submit, iter(range(10)), 3)) == [k * k for k in range(10)]
 
 
 def test_a_pool_that_breaks_with_every_task_is_given_up():
@@ -129,7 +129,7 @@ def test_a_pool_that_breaks_with_every_task_is_given_up():
         raise BrokenProcessPool("a worker died")
 
     with pytest.raises(InputError, match="a worker process died 4 times"):
-        list(_in_order(submit, iter(range(10)), 3))
+        list(in_task_order(submit, iter(range(10)), 3))
 
 
 LONG = pytest.mark.long

@@ -14,7 +14,7 @@ from strategies import examples
 
 from spotsigs.errors import InputError
 from spotsigs.signatures.spots import SpotSignatures, read_stopwords
-from spotsigs.text.hashing import _xxh64
+from spotsigs.text import hashing
 from spotsigs.text.tokens import tokenize
 
 SENTENCE = (
@@ -25,7 +25,7 @@ SENTENCE = (
 
 
 def xxh64(data):
-    return int(_xxh64(np.frombuffer(data, np.uint8), 0, len(data)))
+    return int(hashing.xxh64(np.frombuffer(data, np.uint8), 0, len(data)))
 
 
 def test_every_length_hashes_as_xxhash():
