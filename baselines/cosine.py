@@ -8,10 +8,10 @@ from time import perf_counter
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks
 from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.records import Corpus, FloatArray, Measure, Pairs, Vectors
@@ -111,7 +111,7 @@ def inverse_document_frequencies(frequencies: NDArray[np.int64], n: int) -> Floa
     return np.asarray(logs, dtype=np.float64)[inverse]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weigh_rows(indptr, ids, counts, idf):  # type: ignore[no-untyped-def]
     values, squares = np.empty(len(ids)), np.zeros(len(indptr) - 1)
     for row in range(len(squares)):
@@ -124,14 +124,14 @@ def _weigh_rows(indptr, ids, counts, idf):  # type: ignore[no-untyped-def]
     return values, squares
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _common_divisor(a, b):  # type: ignore[no-untyped-def]
     while b > 0:
         a, b = b, a % b
     return a
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _probe_block(weighted, tau, start, stop):  # type: ignore[no-untyped-def]
     """Return the pairs of the rows ``start:stop`` with preceding rows, and how many pairs share a signature."""
     out_i, out_j, out_s = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024)

@@ -8,10 +8,10 @@ from time import perf_counter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks
 from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import InputError, require
@@ -180,7 +180,7 @@ def number_tokens(vectors: Vectors) -> NDArray[np.int64]:
     return row_starts(_highest_counts(vectors.ids, vectors.counts, vectors.n_signatures))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _highest_counts(ids, counts, n_signatures):  # type: ignore[no-untyped-def]
     highest = np.zeros(n_signatures, np.int64)
     for entry in range(len(ids)):
@@ -216,7 +216,7 @@ def min_hash(
     over_blocks(block, len(vectors), threads)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _min_hash_block(  # type: ignore[no-untyped-def]
     indptr, ids, counts, first_token, slopes, shifts, prime, start, stop, out_minima
 ):
@@ -239,7 +239,7 @@ def _min_hash_block(  # type: ignore[no-untyped-def]
                 out_minima[table, row, c] = ((value >> half) * prime + (((value & low) * prime) >> half)) >> half
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _link(minima, lengths, out_next):  # type: ignore[no-untyped-def]
     """Chain the rows of each bucket of one table, ascending; return the number of buckets.
 
@@ -269,7 +269,7 @@ def _link(minima, lengths, out_next):  # type: ignore[no-untyped-def]
     return buckets
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _equal_rows(values, a, b):  # type: ignore[no-untyped-def]
     same = True
     for column in range(values.shape[1]):
@@ -277,7 +277,7 @@ def _equal_rows(values, a, b):  # type: ignore[no-untyped-def]
     return same
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _partition(minima, lengths):  # type: ignore[no-untyped-def]
     """Hash the k-tuple of each non-empty row; return rows and hashes by part, rows ascending, and part starts."""
     n, k = minima.shape
@@ -303,7 +303,7 @@ def _partition(minima, lengths):  # type: ignore[no-untyped-def]
     return rows, keys, starts
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _candidates(chains, lengths, tau, start, stop):  # type: ignore[no-untyped-def]
     """Return the distinct pairs of similar length that share a bucket, sorted, whose first rows are in a block."""
     out_i, out_j = np.empty(1024, np.int32), np.empty(1024, np.int32)

@@ -10,10 +10,10 @@ from time import perf_counter
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64, term_hashes
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import all_cores, bit_count, concatenated, grown, over_blocks
 from spotsigs.contracts import ThreadedMatcher
 from spotsigs.errors import require
@@ -194,7 +194,7 @@ def _search_table(
     return [order[rows] for rows in _table_pairs(fingerprints[order], keys[order], masks[others], radius)]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fingerprint(indptr, ids, counts, hashes, weights, first, last, out):  # type: ignore[no-untyped-def]
     """Write the fingerprints of rows ``first`` to ``last - 1``."""
     sums = np.empty(64, np.int64)
@@ -212,7 +212,7 @@ def _fingerprint(indptr, ids, counts, hashes, weights, first, last, out):  # typ
         out[r] = bits
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scan(fingerprints, first, last, radius):  # type: ignore[no-untyped-def]
     """Return the pairs within the radius whose smaller position is in ``[first, last)``."""
     out_i, out_j = np.empty(256, np.int64), np.empty(256, np.int64)
@@ -228,7 +228,7 @@ def _scan(fingerprints, first, last, radius):  # type: ignore[no-untyped-def]
     return out_i[:size], out_j[:size]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _table_pairs(fingerprints, keys, others, radius):  # type: ignore[no-untyped-def]
     """Return the pairs within the radius that have equal keys and differ in each of the blocks ``others``."""
     out_i, out_j = np.empty(256, np.int64), np.empty(256, np.int64)
@@ -248,7 +248,7 @@ def _table_pairs(fingerprints, keys, others, radius):  # type: ignore[no-untyped
     return out_i[:size], out_j[:size]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _any_near(fingerprints, i, end, radius):  # type: ignore[no-untyped-def]
     """Return whether a fingerprint in ``(i, end)`` is within the radius of ``i``; branch-free, to vectorize."""
     near = 0
@@ -258,7 +258,7 @@ def _any_near(fingerprints, i, end, radius):  # type: ignore[no-untyped-def]
     return near > 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _all_differ(x, masks):  # type: ignore[no-untyped-def]
     """Return whether ``x`` has a bit in each mask."""
     differing = 0

@@ -13,11 +13,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from baselines.hashing import term_hashes
 from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks
 from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import InputError, require
@@ -301,7 +301,7 @@ def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(33))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _smallest_ids(indptr, ids, shingles, keys, start, stop, out_ids):  # type: ignore[no-untyped-def]
     """Write the id with the smallest number under each key, row by row of the documents that have any."""
     best, best_id = np.empty(len(keys), np.uint64), np.empty(len(keys), np.uint64)
@@ -325,14 +325,14 @@ def _smallest_ids(indptr, ids, shingles, keys, start, stop, out_ids):  # type: i
         filled += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sort_rows(indptr, out_values):  # type: ignore[no-untyped-def]
     for row in range(len(indptr) - 1):
         if indptr[row + 1] - indptr[row] > 1:
             out_values[indptr[row] : indptr[row + 1]].sort()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_common(indptr, lists, starts, documents, start, stop):  # type: ignore[no-untyped-def]
     """Return the pairs of the rows ``start:stop`` with later rows, and how many postings lists each pair shares."""
     out_i, out_j, out_common = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024, np.int32)
@@ -359,7 +359,7 @@ def _count_common(indptr, lists, starts, documents, start, stop):  # type: ignor
     return out_i[:size], out_j[:size], out_common[:size]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _common_values(indptr, values, i, j, limit, out_common):  # type: ignore[no-untyped-def]
     for pair in range(len(i)):
         a, a_stop = indptr[i[pair]], indptr[i[pair] + 1]

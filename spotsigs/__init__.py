@@ -11,7 +11,7 @@ from spotsigs.kernel_cache import delete_outdated_kernels, set_cache_folder
 __version__ = "0.1.0"
 
 set_cache_folder()
-delete_outdated_kernels(Path(__file__).parent, __version__)
+delete_outdated_kernels(Path(__file__).parent)
 
 if TYPE_CHECKING:
     from spotsigs.api import dedup, near_duplicates

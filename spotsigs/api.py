@@ -16,6 +16,7 @@ from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import UNKNOWN, Keep, microseconds
+from spotsigs.compile import prepare, steps_of
 from spotsigs.contracts import Collection, CollectionScheme, Shard, SignatureScheme
 from spotsigs.engines import Engine, engine_of
 from spotsigs.errors import InputError, as_choice, counted, did_you_mean, either, require, shown
@@ -231,6 +232,7 @@ def _find(method: Method, given: _Pages, engine: Engine, default_tau: bool, *, l
         given.have = replace(given.have, pages=chain(first, pages))
         removes = isinstance(method.signature, CollectionScheme)
         method = method.at(defaults.tau((page.content for page in first), removes))
+    prepare(steps_of(method, listed=listed))
     matched = method.match(given, engine, listed=listed)
     effects = {"": "cannot be read, compared with no other page and kept", REFERENCE: "of the reference cannot be read"}
     sizes = {}

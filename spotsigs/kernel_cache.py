@@ -7,6 +7,8 @@ import stat
 import sys
 import tempfile
 from contextlib import suppress
+from functools import cache
+from hashlib import blake2b, sha1
 from pathlib import Path
 
 KEY = "NUMBA_CACHE_DIR"
@@ -33,6 +35,7 @@ def _usual_places() -> list[Path]:
     return [Path(__file__).parent / "__pycache__", Path(cache)]
 
 
+@cache
 def _is_writable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,19 +54,45 @@ def _is_mine(folder: Path) -> bool:
     return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077
 
 
-def delete_outdated_kernels(package: Path, version: str) -> None:
-    """Delete the compiled kernels of another version of a package, if its folder can be written to.
+def delete_outdated_kernels(package: Path) -> None:
+    """Delete the compiled kernels of other sources of a package, where it can write.
 
-    Numba unpickles the index of a kernel before it checks whether the source has changed. After an upgrade in place, an
-    index may name a type that no longer exists, and the first call of the kernel would raise an AttributeError.
+    Numba unpickles the index of a kernel before it checks whether the source has changed. After an update in place, an
+    index may name a type that no longer exists, and the first call of the kernel would raise an AttributeError. Nor
+    does numba check the sources of what a kernel calls.
     """
-    current = package / "__pycache__" / f"kernels-{version}"
+    current = marker(package)
     if current.exists():
         return
     with suppress(OSError):
-        current.parent.mkdir(exist_ok=True)
-        for outdated in current.parent.glob("kernels-*"):
-            for index in package.rglob("*.nbi"):
+        current.parent.mkdir(parents=True, exist_ok=True)
+        for folder in {path.parent for path in package.rglob("*.py")}:
+            for index in _cache_of(folder).glob("*.nbi"):
                 index.unlink(missing_ok=True)
+        for outdated in current.parent.glob("kernels-*"):
             outdated.unlink(missing_ok=True)
         current.touch()
+
+
+def marker(package: Path, what: str = "") -> Path:
+    """Return the file whose existence states that kernels, all or some, are those of the package's sources."""
+    return _cache_of(package) / f"kernels-{_checksum(package)}{what}"
+
+
+def _cache_of(folder: Path) -> Path:
+    """Return the folder in which numba caches the kernels of a folder's modules."""
+    named = os.environ.get(KEY) or ("" if _is_writable(_usual_places()[0]) else str(_usual_places()[1] / "numba"))
+    if not named:
+        return folder / "__pycache__"
+    return Path(named, f"{folder.name}_{sha1(str(folder).encode(), usedforsecurity=False).hexdigest()}")
+
+
+@cache
+def _checksum(package: Path) -> str:
+    """Return a checksum of the modules that contain kernels or the types of their arguments."""
+    found = blake2b(digest_size=8)
+    for path in sorted(package.rglob("*.py")):
+        content = path.read_bytes()
+        if b"@kernel" in content or b"NamedTuple" in content:
+            found.update(content)
+    return found.hexdigest()

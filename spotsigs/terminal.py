@@ -36,7 +36,7 @@ STOPPED = "stopped: finished results are complete, others are not written; repea
 UNHEARD = 141
 """Exit code of a program that SIGPIPE ended, as shells count it."""
 
-COMPILING = "compiling kernels, once on this machine for each kind of run: a first run takes about half a minute longer"
+COMPILING = "compiling kernels, once on this machine for each kind of run: a first run takes some seconds longer"
 
 
 def open_streams() -> None:

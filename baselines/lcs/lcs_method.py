@@ -11,12 +11,12 @@ from time import perf_counter
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64
 from baselines.lcs.myers import align
 from spotsigs.arrays.csr import take_rows
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import all_cores, concatenated, grown
 from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import require
@@ -330,7 +330,7 @@ def _runs(tokens: NDArray[np.uint64], indptr: NDArray[np.int64], length: int) ->
     return numbers
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bounded_union(values, pages, n, max_set):  # type: ignore[no-untyped-def]
     """Unite adjacent pages with equal values up to ``max_set`` pages per set (union-find); return each page's root."""
     parent = np.arange(n)
@@ -347,7 +347,7 @@ def _bounded_union(values, pages, n, max_set):  # type: ignore[no-untyped-def]
     return parent
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _root(parent, p):  # type: ignore[no-untyped-def]
     """Return the root of a page, with path halving."""
     while parent[p] != p:
@@ -356,7 +356,7 @@ def _root(parent, p):  # type: ignore[no-untyped-def]
     return p
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _compare_sets(tokens, indptr, runs, set_starts, rules):  # type: ignore[no-untyped-def]
     """Compare the pages of each set in order; return similar pages with their r, candidates and comparisons."""
     n = len(indptr) - 1
@@ -406,7 +406,7 @@ def _compare_sets(tokens, indptr, runs, set_starts, rules):  # type: ignore[no-u
     return out_a[:found], out_b[:found], out_r[:found], candidates, comparisons
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _least_common(n_a, n_b, rules):  # type: ignore[no-untyped-def]
     """Return the least number of matched tokens of two similar pages, or one more than the shorter page has.
 
@@ -422,7 +422,7 @@ def _least_common(n_a, n_b, rules):  # type: ignore[no-untyped-def]
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _ratio(common, span_a, span_b, n_a, n_b, rules):  # type: ignore[no-untyped-def]
     """Return r for numbers of matched tokens and of tokens spanned in pages of given lengths."""
     if rules.trust:
@@ -431,14 +431,14 @@ def _ratio(common, span_a, span_b, n_a, n_b, rules):  # type: ignore[no-untyped-
     return common / (n_a + n_b - common)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mark(runs, indptr, page, out_marks):  # type: ignore[no-untyped-def]
     for p in range(indptr[page], indptr[page + 1]):
         if runs[p] >= 0:
             out_marks[runs[p]] = page + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _keep(  # type: ignore[no-untyped-def]
     tokens, runs, indptr, page, marks, other, length, out_tokens, out_positions
 ):
@@ -456,7 +456,7 @@ def _keep(  # type: ignore[no-untyped-def]
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _similarity(partner, positions, n_a, n_b, rules):  # type: ignore[no-untyped-def]
     """Return the r of two pages from an alignment of their sketches; see `Lcs` for the trustable portion."""
     if not rules.trust:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from spotsigs.arrays.kernel import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def align(a, b, limit, out_partner, reach):  # type: ignore[no-untyped-def]
     """Write the partner in ``b`` of each position of ``a``, or -1; return D, or -1 if it exceeds the limit.
 
@@ -47,14 +48,14 @@ def align(a, b, limit, out_partner, reach):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _push(stack, top, a0, a1, b0, b1):  # type: ignore[no-untyped-def]
     """Push a box; return the new height. Assignment by element, since that of rows takes seconds to compile."""
     stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = a0, a1, b0, b1
     return top + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def middle(a, b, limit, reach):  # type: ignore[no-untyped-def]
     """Return D of two non-empty sequences, and a middle point ``(x, y)`` of a shortest path; D is -1 above the limit.
 

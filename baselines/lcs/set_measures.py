@@ -8,12 +8,12 @@ from time import perf_counter
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from baselines.cosine import weigh
 from baselines.hashing import group_rows, pairs_within
 from baselines.lcs.lcs_method import Lcs, Pages
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import bit_count, over_blocks
 from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.records import Corpus, FloatArray, Pairs
@@ -107,7 +107,7 @@ class SetMeasure(ThreadedMatcher, ThresholdMatcher):
         return similarity
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _edit(indptr, tokens, n_tokens, a, b, out_similarity):  # type: ignore[no-untyped-def]
     """Write the edit similarity of pairs of pages, by the bit-parallel LCS of Hyyrö (2004); tokens are numbered.
 
@@ -139,7 +139,7 @@ def _edit(indptr, tokens, n_tokens, a, b, out_similarity):  # type: ignore[no-un
         )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _advance(out_state, mask):  # type: ignore[no-untyped-def]
     """Add ``state & mask`` to the state, with carries, and keep the bits outside of the mask."""
     carry = np.uint64(0)
@@ -151,7 +151,7 @@ def _advance(out_state, mask):  # type: ignore[no-untyped-def]
         out_state[word] = new | (old & ~mask[word])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cosine(indptr, ids, values, squares, i, j, out_similarity):  # type: ignore[no-untyped-def]
     """Write the Cosine of pairs of rows, products summed in the order of the ids; 0 for an empty row."""
     for pair in range(len(i)):
@@ -167,7 +167,7 @@ def _cosine(indptr, ids, values, squares, i, j, out_similarity):  # type: ignore
         out_similarity[pair] = min(1.0, product / norm) if norm > 0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _divergence(indptr, ids, counts, lengths, i, j, out_similarity):  # type: ignore[no-untyped-def]
     """Write one minus the Jensen-Shannon divergence of pairs of rows; 0 for an empty row.
 

@@ -10,13 +10,13 @@ from hashlib import blake2b
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.config import composed, overrides
 from experiments.harness.curves import FloatArray
 from experiments.harness.extracted_collections import Stored
+from spotsigs.arrays.kernel import kernel
 from spotsigs.clustering.clusters import cluster
 from spotsigs.contracts import Collection, Shard
 from spotsigs.errors import require
@@ -228,7 +228,7 @@ class PairsOfLevels:
         return np.stack([true, false, missed]).swapaxes(2, 3)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_weights(i, j, reached, halves, stories, sites, of_stories, of_sites, both):  # type: ignore[no-untyped-def]
     """Add the weight of each pair within a half, in each sample, to its half, truth and level.
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]  # ships no types
-from numba import config, njit, types
+from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from spotsigs.arrays.kernel import kernel
 
 if getattr(config, "DISABLE_JIT"):  # noqa: B009 - interpreted kernels, for coverage: the same values, no hints
 
@@ -51,7 +53,7 @@ else:
         return types.int64(types.uint64), generate
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def overlap(ids, counts, start_a, stop_a, start_b, stop_b):  # type: ignore[no-untyped-def]
     """Return the sum of the smaller counts over two sorted rows: the multiset intersection's size."""
     shared = 0
@@ -69,7 +71,7 @@ def overlap(ids, counts, start_a, stop_a, start_b, stop_b):  # type: ignore[no-u
     return shared
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def grown(array):  # type: ignore[no-untyped-def]
     """Return a copy of an output array with twice the capacity."""
     larger = np.empty(2 * len(array) + 16, array.dtype)
@@ -100,13 +102,13 @@ def renumbered(parts: Sequence[NDArray[np.int32]], n_ids: int) -> tuple[list[NDA
     return found, int(before[-1])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mark(ids, words):  # type: ignore[no-untyped-def]
     for value in ids:
         words[value >> 6] |= np.uint64(1) << np.uint64(value & 63)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rank(ids, words, before, numbers):  # type: ignore[no-untyped-def]
     for k, value in enumerate(ids):
         lower = words[value >> 6] & ((np.uint64(1) << np.uint64(value & 63)) - np.uint64(1))

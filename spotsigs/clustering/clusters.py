@@ -8,10 +8,10 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import INT32_MAX, numbers
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.row_blocks import flagged, gathered, is_identity, scattered
 from spotsigs.contracts import PairChunks
 from spotsigs.errors import as_choice, as_count, require, shown
@@ -152,7 +152,7 @@ def _by_rank(pairs: PairChunks, n: int, rank: NDArray[np.int32] | None) -> Itera
         start = stop
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cover(first, second, covered):  # type: ignore[no-untyped-def]
     """Mark the partners of every document that is not covered when its turn comes; pairs are in order of rank."""
     # All pairs of earlier rows were read before those of first[p], so it is a leader unless one of them covered it.
@@ -161,7 +161,7 @@ def _cover(first, second, covered):  # type: ignore[no-untyped-def]
             covered[second[p]] = True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _join_leader(i, j, values, covered, rank, leaders, similarity):  # type: ignore[no-untyped-def]
     """Assign each covered row to its most similar leader, among equals the one of lowest rank."""
     for p in range(len(i)):
@@ -186,7 +186,7 @@ def _by_component(pairs: PairChunks, n: int, rank: NDArray[np.int32] | None) -> 
     return gathered(scattered(np.arange(n, dtype=np.int32), rank), gathered(forest, rank))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _root(forest, row):  # type: ignore[no-untyped-def]
     """Return the root of a row's tree, halving the path to it."""
     while forest[row] != row:
@@ -195,21 +195,21 @@ def _root(forest, row):  # type: ignore[no-untyped-def]
     return row
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _unite(forest, i, j):  # type: ignore[no-untyped-def]
     for p in range(len(i)):
         a, b = _root(forest, i[p]), _root(forest, j[p])
         forest[max(a, b)] = min(a, b)  # a parent is never greater than its child
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _flatten(forest):  # type: ignore[no-untyped-def]
     """Point every row to its root, the least of its tree."""
     for row in range(len(forest)):
         forest[row] = forest[forest[row]]  # the parent, which is not greater, points to its root already
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _numbered(leaders):  # type: ignore[no-untyped-def]
     """Number the clusters by first appearance; return their representatives and the label of each row."""
     number, labels = np.full(len(leaders), -1, np.int32), np.empty(len(leaders), np.int32)
@@ -299,7 +299,7 @@ def cohesion(clusters: Clusters, chunks: Iterable[tuple[IntArray, IntArray, Floa
     return Cohesion(labels, pairs, minimum, total, apart, chain)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_up(labels, leaders, position, i, j, similarity, pairs, known, apart, minimum, total):  # type: ignore[no-untyped-def]
     for p in range(len(i)):
         label = labels[i[p]]

@@ -13,9 +13,9 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.row_blocks import gathered, is_identity
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import CONTENT, TEXT, Copies
@@ -214,7 +214,7 @@ def decide(
     return Decisions(clusters, keep, kept, partner, similarity, copies, compared)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _take_partner(i, j, values, preferred, partner, similarity):  # type: ignore[no-untyped-def]
     """Keep the pair with the preferred document of each row, otherwise the most similar, the first of equals."""
     for p in range(len(i)):

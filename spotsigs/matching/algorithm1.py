@@ -7,10 +7,10 @@ from time import perf_counter
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks, overlap, renumbered
 from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import as_choice, as_count, as_flag
@@ -166,7 +166,7 @@ def build_index(vectors: Vectors, boundaries: NDArray[np.int64]) -> PartitionInd
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_lists(rows, indptr, ids, cursor, size):  # type: ignore[no-untyped-def]
     """Return the postings lists of some rows as indices into them; ``cursor``, the start of each list, changes."""
     postings = np.empty(size, np.int32)
@@ -177,7 +177,7 @@ def fill_lists(rows, indptr, ids, cursor, size):  # type: ignore[no-untyped-def]
     return postings
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _first_at_least(values, low, high, wanted):  # type: ignore[no-untyped-def]
     """Return the first position in ``values[low:high]``, which ascends, whose value is at least ``wanted``."""
     while low < high:
@@ -189,7 +189,7 @@ def _first_at_least(values, low, high, wanted):  # type: ignore[no-untyped-def]
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _probe_block(index, start, stop, tau, pruning, local_order):  # type: ignore[no-untyped-def]
     """Probe a range of ranks: lines 3 to 33. Pairs within one partition are found from both documents."""
     out_i, out_j, out_s = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024, np.float64)
@@ -227,7 +227,7 @@ def _probe_block(index, start, stop, tau, pruning, local_order):  # type: ignore
     return out_i[:n_out], out_j[:n_out], out_s[:n_out], counters
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _probe_partition(  # type: ignore[no-untyped-def]
     index, probe, k, order, heads, ends, tau, pruning, checked, counters, out_i, out_j, out_s, n_out
 ):

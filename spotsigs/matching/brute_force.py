@@ -7,8 +7,8 @@ from time import perf_counter
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks, overlap
 from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.records import Corpus, Measure, Overlap, Pairs
@@ -56,7 +56,7 @@ class BruteForce(ThreadedMatcher, ThresholdMatcher):
         )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _compare_block(indptr, ids, counts, lengths, start, stop, tau):  # type: ignore[no-untyped-def]
     out_i, out_j, out_s = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024, np.float64)
     n_out = 0

@@ -7,9 +7,9 @@ from time import perf_counter
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from spotsigs.arrays.csr import row_starts, take_rows
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks
 from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.matching.algorithm1 import fill_lists
@@ -99,7 +99,7 @@ def _ordered(vectors: Vectors):  # type: ignore[no-untyped-def]
     return order, indptr, tokens[within], counts[within].astype(np.int64)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _overlap(indptr, tokens, counts, lengths, a, b, tau):  # type: ignore[no-untyped-def]
     """Return the overlap of the shorter row ``a`` with ``b``, or -1 if it cannot reach the threshold."""
     i, j, end_i, end_j = indptr[a], indptr[b], indptr[a + 1], indptr[b + 1]
@@ -119,7 +119,7 @@ def _overlap(indptr, tokens, counts, lengths, a, b, tau):  # type: ignore[no-unt
     return shared
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _probe(indptr, tokens, counts, lengths, posting_indptr, postings, tau, start, stop):  # type: ignore[no-untyped-def]
     """Return the pairs of some rows with longer or equally long later rows, and the number of verifications."""
     out_a, out_b, out_s = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024, np.float64)

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import bit_count, prefetch
 from spotsigs.matching.bounds import Bounds
 
@@ -99,7 +99,7 @@ BATCH = 64
 """Number of candidates that are verified together, so that their cache misses overlap."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scan_rows(rows: Rows, lengths: Any, limit: Any, begin: Any, end: Any, hashes: Any, seen: Any, most: Any) -> None:
     """Hash rows ``begin:end``, and count the rows of each signature among those not longer than ``limit``.
 
@@ -123,7 +123,7 @@ def scan_rows(rows: Rows, lengths: Any, limit: Any, begin: Any, end: Any, hashes
                 most[s] = c
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_of_hash(hashes: Any, lengths: Any, part: Any, parts: Any, copy_of: Any) -> None:
     """Set ``copy_of`` to the first row of equal hash for each non-empty row whose hash is in a part of the range."""
     own, n = np.empty(len(hashes), np.int32), np.uint64(0)
@@ -149,7 +149,7 @@ def first_of_hash(hashes: Any, lengths: Any, part: Any, parts: Any, copy_of: Any
         copy_of[row] = table[slot]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def confirm_copies(rows: Rows, begin: Any, end: Any, copy_of: Any) -> Any:
     """Compare each row of ``begin:end`` with the row of equal hash; reset ``copy_of`` if they differ.
 
@@ -183,7 +183,7 @@ def confirm_copies(rows: Rows, begin: Any, end: Any, copy_of: Any) -> Any:
     return n - collided, collided
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def number_documents(copy_of: Any, lengths: Any, limit: Any) -> Any:
     """Number the distinct documents not longer than ``limit`` by length, then by row.
 
@@ -205,7 +205,7 @@ def number_documents(copy_of: Any, lengths: Any, limit: Any) -> Any:
     return document_of, row_of, length_of, first
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rank_tokens(seen: Any, shared: Any, order: TokenOrder) -> Any:
     """Fill the token order, of which ``further`` is input, from the counts ``seen`` of `scan_rows`.
 
@@ -236,7 +236,7 @@ def rank_tokens(seen: Any, shared: Any, order: TokenOrder) -> Any:
     return classes, sizes[1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _frequency_class(frequency: Any) -> Any:
     """Return 0 for a token in at most one row, else its class; there are two for each doubling of the frequency."""
     if frequency <= 1:
@@ -248,7 +248,7 @@ def _frequency_class(frequency: Any) -> Any:
     return min(2 * doublings - 1 + half, MAX_CLASSES - 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pack_documents(out: Documents, document_of: Any, begin: Any, end: Any, order: TokenOrder, classes: Any) -> None:
     """Write the prefix and the sketch of each distinct document among rows ``begin:end``."""
     indptr, longest = out.rows.indptr, len(out.first) - 2
@@ -276,7 +276,7 @@ def pack_documents(out: Documents, document_of: Any, begin: Any, end: Any, order
             _write_least(listed, n, wanted, at, out.tokens)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sort_by_class(listed: Any, n: Any, classes: Any, position: Any, own: Any, copy: Any) -> None:
     """Sort tokens by rank; ``position``, ``own`` and ``copy`` are scratch for positions, classes and a copy.
 
@@ -295,7 +295,7 @@ def _sort_by_class(listed: Any, n: Any, classes: Any, position: Any, own: Any, c
         position[of] += ONE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _write_least(ranks: Any, n: Any, wanted: Any, at: Any, tokens: Any) -> None:
     """Write the ``wanted`` smallest of ``n`` ranks in order; each minimum takes one vectorized pass."""
     size = (n + BLOCK - ONE) & ~(BLOCK - ONE)
@@ -310,7 +310,7 @@ def _write_least(ranks: Any, n: Any, wanted: Any, at: Any, tokens: Any) -> None:
         lower = np.uint32(least + lower + np.uint32(1))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _list_tokens(rows: Rows, begin: Any, end: Any, order: TokenOrder, listed: Any, repeated: Any) -> Any:
     """List the tokens of the entries ``begin:end`` by number; ``repeated`` is scratch for entries of count >= 2."""
     n, m = end - begin, np.uint64(0)
@@ -328,7 +328,7 @@ def _list_tokens(rows: Rows, begin: Any, end: Any, order: TokenOrder, listed: An
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def invert(documents: Documents, shortest: Any, taken: Any, unshared: Any, starts: Any) -> Any:
     """Return the postings lists of the first ``taken[length - shortest]`` tokens of each document, see `Postings`.
 
@@ -361,7 +361,7 @@ def invert(documents: Documents, shortest: Any, taken: Any, unshared: Any, start
     return postings
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def probe(
     probing: Documents,
     indexed: Documents,
@@ -410,7 +410,7 @@ def probe(
     return end
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _reach(length: Any, own_side: Any, first: Any, offset: Any, bounds: Bounds, reach: Any) -> None:
     """Set ``reach`` to the first indexed document that is too long for each prefix position of a document."""
     partner = np.int64(length if own_side else bounds.longest[length])
@@ -422,7 +422,7 @@ def _reach(length: Any, own_side: Any, first: Any, offset: Any, bounds: Bounds, 
         reach[i] = max(first[partner + 1] - offset, 0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_common(
     probing: Documents,
     d: Any,
@@ -477,7 +477,7 @@ def _count_common(
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _verify(probing: Documents, indexed: Documents, offset: Any, least: Any, scratch: Scratch, n: Any) -> None:
     """Verify ``n`` candidates: append those whose overlap is large enough to ``found``."""
     candidates, marks, found, state = scratch.candidates, scratch.marks, scratch.found, scratch.state
@@ -523,7 +523,7 @@ def _verify(probing: Documents, indexed: Documents, offset: Any, least: Any, scr
         marks[np.uint32(own.ids[k])] = 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _filter_by_sketch(probing: Documents, indexed: Documents, offset: Any, least: Any, candidates: Any, n: Any) -> Any:
     """Drop candidates whose sketches differ in more bits than similar documents differ in tokens.
 
@@ -544,7 +544,7 @@ def _filter_by_sketch(probing: Documents, indexed: Documents, offset: Any, least
     return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def name_pairs(found: Any, probing: Documents, indexed: Documents, out: Any) -> None:
     """Translate the pairs of documents found by `probe` to rows and similarities, the arrays ``out``."""
     row_a, row_b, similarity = out
@@ -563,7 +563,7 @@ class Links(NamedTuple):
     similarity: NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark_copied(copy_of: Any) -> Any:
     """Return for each row whether it is the first of several exact duplicates."""
     copied = np.zeros(len(copy_of), np.bool_)
@@ -573,7 +573,7 @@ def mark_copied(copy_of: Any) -> Any:
     return copied
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def link(found: Any, own_side: Any, copied: Any, links: Links, fill: Any) -> None:
     """Count the links of each row ``r`` in ``start[r + 2]``; if ``fill``, write them from ``start[r + 1]`` on.
 
@@ -588,7 +588,7 @@ def link(found: Any, own_side: Any, copied: Any, links: Links, fill: Any) -> Non
             _link(early, late, similarity[m], links, fill)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _link(row: Any, partner: Any, similarity: Any, links: Links, fill: Any) -> None:
     if fill:
         k = links.start[row + 1]
@@ -598,7 +598,7 @@ def _link(row: Any, partner: Any, similarity: Any, links: Links, fill: Any) -> N
         links.start[row + 2] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def list_partners(
     links: Links, copy_of: Any, own: Any, begin: Any, end: Any, cursor: Any, passed: Any, out: Any, fill: Any
 ) -> None:
@@ -627,7 +627,7 @@ def list_partners(
             passed[r] = cursor[first]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pair_starts(copy_of: Any, partners: Any, passed: Any) -> Any:
     """Return the start of each row's pairs, from the counts of `list_partners`."""
     starts = np.zeros(len(copy_of) + 1, np.int64)
@@ -636,7 +636,7 @@ def pair_starts(copy_of: Any, partners: Any, passed: Any) -> Any:
     return starts
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_pairs(copy_of: Any, begin: Any, end: Any, starts: Any, out: Any) -> None:
     """Complete the pairs of rows ``begin:end``; the partners of a duplicate are the last of its first row's."""
     i, j, similarity = out

@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import bit_count
 from spotsigs.matching.join_kernels import MAX_CLASSES
 
@@ -67,7 +67,7 @@ class Indexed(NamedTuple):
     lists: LeaderIndex
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def least_of(total: Any, tau: Any) -> Any:
     """Return the least overlap of a similar pair, as `spotsigs.matching.bounds.least_overlap` does."""
     o: Any = max(np.int64(np.floor(total * (tau / (1 + tau)))) - 1, 1)
@@ -77,7 +77,7 @@ def least_of(total: Any, tau: Any) -> Any:
     return o
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def longest_partner(length: Any, most: Any, tau: Any) -> Any:
     """Return the greatest length of a partner with which an overlap of at most `most` suffices."""
     if most < 1:
@@ -91,7 +91,7 @@ def longest_partner(length: Any, most: Any, tau: Any) -> Any:
     return total - length
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def select_prefixes(rows: Prefixed, classes: Any, sizes: Any, begin: Any, end: Any) -> None:
     """Write the prefixes of the rows ``begin:end``, of some units of weight each.
 
@@ -118,7 +118,7 @@ def select_prefixes(rows: Prefixed, classes: Any, sizes: Any, begin: Any, end: A
         rows.ends[r] = n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark_signatures(rows: Prefixed, words: Any) -> None:
     """Set the bit of each signature of a prefix."""
     for r in range(len(rows.ends)):
@@ -127,7 +127,7 @@ def mark_signatures(rows: Prefixed, words: Any) -> None:
             words[s >> np.uint64(6)] |= np.uint64(1) << (s & np.uint64(63))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _list_of(index: LeaderIndex, token: Any) -> Any:
     """Return the number of the list of a token's signature; -1 if no prefix of the batch has it."""
     s = token >> np.uint64(32)
@@ -137,7 +137,7 @@ def _list_of(index: LeaderIndex, token: Any) -> Any:
     return np.int64(index.before[s >> np.uint64(6)]) + bit_count(word & ((np.uint64(1) << bit) - np.uint64(1)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_postings(batch: Indexed, sizes: Any) -> None:
     """Count the most postings of each list."""
     for r in batch.units.row_of:
@@ -145,14 +145,14 @@ def count_postings(batch: Indexed, sizes: Any) -> None:
             sizes[_list_of(batch.lists, batch.rows.tokens[k])] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _reach(rows: Prefixed, r: Any, token: Any, tau: Any) -> Any:
     """Return the length of the longest partner for which a row needs a token."""
     position = np.int64(token >> np.uint64(16) & np.uint64(MAX_POSITION))
     return longest_partner(rows.lengths[r], rows.lengths[r] - position + rows.shared[r] - 1, tau)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _insert(batch: Indexed, y: Any, tau: Any) -> None:
     """List a new leader."""
     rows, index, r = batch.rows, batch.lists, batch.units.row_of[y]
@@ -169,7 +169,7 @@ def _insert(batch: Indexed, y: Any, tau: Any) -> None:
         )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _meet(
     rows: Prefixed, r: Any, old: Any, batch: Indexed, tau: Any, counts: Any, touched: Any, candidates: Any
 ) -> Any:
@@ -200,14 +200,14 @@ def _meet(
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _similarity(rows: Prefixed, r: Any, batch: Indexed, y: Any) -> Any:
     others, o = batch.rows, batch.units.row_of[y]
     shared = _shared(rows, r, others, o)
     return shared / (rows.lengths[r] + others.lengths[o] - shared)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _shared(a: Prefixed, r: Any, b: Prefixed, o: Any) -> Any:
     shared, p, q, p_end, q_end = np.int64(0), a.indptr[r], b.indptr[o], a.indptr[r + 1], b.indptr[o + 1]
     while p < p_end and q < q_end:
@@ -219,7 +219,7 @@ def _shared(a: Prefixed, r: Any, b: Prefixed, o: Any) -> Any:
     return shared
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_leaders(batch: Indexed, tau: Any, covered: Any) -> None:
     """Mark as covered each unit that is similar to an earlier leader; list the leaders.
 
@@ -232,7 +232,7 @@ def find_leaders(batch: Indexed, tau: Any, covered: Any) -> None:
             continue
         if not batch.units.old[y]:
             r = batch.units.row_of[y]
-            for k in range(_meet(batch.rows, r, False, batch, tau, counts, touched, candidates)):
+            for k in range(_meet(batch.rows, r, batch.units.old[y], batch, tau, counts, touched, candidates)):
                 if _similarity(batch.rows, r, batch, candidates[k]) >= tau:
                     covered[y] = True
                     break
@@ -240,7 +240,7 @@ def find_leaders(batch: Indexed, tau: Any, covered: Any) -> None:
             _insert(batch, y, tau)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_nearest(
     rows: Prefixed, units: Units, begin: Any, end: Any, batch: Indexed, tau: Any, both: Any, out: Any
 ) -> None:
@@ -263,7 +263,7 @@ def find_nearest(
                     _take_nearest(y, u, value, nearest, similarity)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _take_nearest(u: Any, y: Any, value: Any, nearest: Any, similarity: Any) -> None:
     if nearest[u] < 0 or value > similarity[u] or (value == similarity[u] and y < nearest[u]):
         nearest[u], similarity[u] = y, value

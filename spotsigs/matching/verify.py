@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import distinct, over_blocks
 from spotsigs.records import FloatArray, IntArray, Vectors
 
@@ -91,7 +91,7 @@ def jaccard(vectors: Vectors, i: IntArray, j: IntArray, threads: int | None = No
     return similarity
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def compare(indptr, ids, counts, lengths, n_signatures, i, j, out_similarity):  # type: ignore[no-untyped-def]
     """Write the multiset Jaccard of each pair; a table stores the counts of row ``i`` for all its partners."""
     table = np.zeros(n_signatures, np.int32)

@@ -27,6 +27,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import bit_count, prefetch
 from spotsigs.matching.join_kernels import MAX_CLASSES, MIX_1, MIX_2
 from spotsigs.matching.leader_kernels import least_of, longest_partner
@@ -124,7 +125,7 @@ class PrefixIndex(NamedTuple):
     tau: float
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sketch_rows(indptr: Any, ids: Any, counts: Any, out: Any) -> None:
     """Write the parity of each row's units of weight on each of 64 bits."""
     for r in range(len(out)):
@@ -140,7 +141,7 @@ def sketch_rows(indptr: Any, ids: Any, counts: Any, out: Any) -> None:
         out[r] = sketch
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_partition_keys(sizes: Any, first: Any, entries: Any, partition_keys: Any) -> None:
     """Compute the partition key of each signature, a hash of the first document that contains it.
 
@@ -155,7 +156,7 @@ def find_partition_keys(sizes: Any, first: Any, entries: Any, partition_keys: An
             partition_keys[entries[k]] = (x ^ (x >> HALF)) * MIX_2 >> np.uint64(64 - KEY_BITS)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def select_prefixes(indptr: Any, ids: Any, counts: Any, marks: Any, runs: Any, tables: Runs, out: Any) -> Any:
     """Write the prefixes of rows in CSR form, ids ascending in each; return the number of tokens.
 
@@ -195,7 +196,7 @@ def select_prefixes(indptr: Any, ids: Any, counts: Any, marks: Any, runs: Any, t
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def number_signatures(tokens: Any, known: Any, n: Any) -> Any:
     """Renumber the signatures of tokens in the order of their first occurrence; return their number.
 
@@ -218,12 +219,12 @@ def number_signatures(tokens: Any, known: Any, n: Any) -> Any:
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _run(share: Share, r: Any) -> Any:
     return lower(share.marks[2 * r + 1])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_lists(share: Share, only_new: Any, tables: Runs, bounds: Any) -> Any:
     """Write the start of each postings list into `bounds`, which is zero; return the number of postings."""
     for r in range(len(share.is_new)):
@@ -241,7 +242,7 @@ def count_lists(share: Share, only_new: Any, tables: Runs, bounds: Any) -> Any:
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _reach(position: Any, q: Any, tables: Runs, tau: Any, memo: Any) -> Any:
     """Return the length of the longest partner of a row by a signature at a position; `memo` is that of its length."""
     known = position < len(memo)
@@ -254,7 +255,7 @@ def _reach(position: Any, q: Any, tables: Runs, tau: Any, memo: Any) -> Any:
     return reach
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _insert(share: Share, r: Any, tables: Runs, tau: Any, memo: Any, lists: Lists) -> None:
     q = _run(share, r)
     offered = tables.offered[q]
@@ -269,7 +270,7 @@ def _insert(share: Share, r: Any, tables: Runs, tau: Any, memo: Any, lists: List
         lists.bounds[t + 1] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_lists(share: Share, begin: Any, end: Any, only_new: Any, tables: Runs, tau: Any, lists: Lists) -> None:
     """List the rows ``begin:end`` of a share."""
     memo, of = np.full(MEMO, UNKNOWN, np.int64), -1
@@ -280,7 +281,7 @@ def fill_lists(share: Share, begin: Any, end: Any, only_new: Any, tables: Runs, 
             _insert(share, r, tables, tau, memo, lists)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _passed(lists: Lists, t: Any, low: Any) -> Any:
     """Return the first posting of a list that is long enough, and the end of the list; drop those before.
 
@@ -293,7 +294,7 @@ def _passed(lists: Lists, t: Any, low: Any) -> Any:
     return p, last
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _insert_probed(index: PrefixIndex, r: Any, memo: Any) -> None:
     """List a row that has been probed, for the rows after it."""
     if index.own:
@@ -302,7 +303,7 @@ def _insert_probed(index: PrefixIndex, r: Any, memo: Any) -> None:
             _insert(index.probing, r, index.tables, index.tau, memo, index.new)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_visits(index: PrefixIndex, begin: Any, out: Any) -> None:
     """Write the work of each row from `begin` on, in tokens and postings, without reading the postings."""
     probing, tables = index.probing, index.tables
@@ -322,7 +323,7 @@ def count_visits(index: PrefixIndex, begin: Any, out: Any) -> None:
         _insert_probed(index, r, memo)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _differing(total: Any, tau: Any, memo: Any) -> Any:
     """Return the most bits in which the sketches of similar rows differ, by the sum of their lengths."""
     if total >= len(memo):
@@ -332,7 +333,7 @@ def _differing(total: Any, tau: Any, memo: Any) -> Any:
     return memo[total]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def probe(index: PrefixIndex, begin: Any, end: Any, most: Any, counts: Any, touched: Any, out: Any) -> Any:
     """Write the candidate pairs of the rows ``begin:end`` with listed ones, until the output or the work is used up.
 
@@ -412,7 +413,7 @@ def probe(index: PrefixIndex, begin: Any, end: Any, most: Any, counts: Any, touc
     return end, n, work
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def merge(keys: Any, tables: Runs) -> Any:
     """Sum the shared weight of each pair of sorted keys, move pairs with enough to the front, return their number."""
     n, k, q = 0, 0, 0
@@ -440,7 +441,7 @@ class Block(NamedTuple):
     documents: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def compare(one: Block, a: Any, other: Block, b: Any, tau: Any, out: Any) -> Any:
     """Compare rows ``a`` of one block with rows ``b`` of another; return the number of similar pairs.
 
@@ -470,7 +471,7 @@ def compare(one: Block, a: Any, other: Block, b: Any, tau: Any, out: Any) -> Any
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather(indptr: Any, values: Any, rows: Any, ends: Any, out: Any) -> None:
     """Concatenate the values of some rows; ``ends`` has their offsets in the output."""
     for r in range(len(rows)):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from spotsigs.clustering.clusters import ClusterMethod
+from spotsigs.compile import prepare, steps_of
 from spotsigs.contracts import Collection, Referenced, VectorCollection
 from spotsigs.engines import Engine, Serial, end_workers
 from spotsigs.errors import InputError, require
@@ -129,6 +130,8 @@ def compute(method: Method, run: Run, known: Known | None = None) -> Result:
         If the collection is empty, a record is unreadable and ``strict`` is set, or the matcher or the collection has
         no form on disk.
     """
+    listed = run.pairs or run.page or run.memory is not None
+    prepare(steps_of(method, listed=listed), run.memory)
     if run.memory is not None:
         return _on_disk(method, run, run.memory)
     return _in_memory(method, run, known or Known())
@@ -162,7 +165,7 @@ def _in_memory(method: Method, run: Run, known: Known) -> Result:
     labelled = not new_from and any(name is not None for name in signatures.clusters)
     listed = run.pairs or run.page or labelled
     own_join = joined.at(method.matcher) is None
-    if own_join:
+    if own_join and listed:
         method.matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
     with PeakMemory() as memory:
         matched = joined(method.matcher, crossed=run.pairs) if listed else method.unlisted(joined)

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 import xxhash
-from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import concatenated
 from spotsigs.contracts import Collection, CollectionScheme, MarkedText, Shard, SignatureScheme
 from spotsigs.engines import Engine
@@ -35,7 +35,7 @@ TextExtractor = Callable[[Document], str]
 """Function from a document to its text, for example `spotsigs.text.visible.VisibleText`."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_runs(ascending: NDArray[np.uint64], counts: NDArray[np.int32]) -> int:
     """Move the distinct values of a sorted array to its front and count each; return how many there are."""
     n = 0

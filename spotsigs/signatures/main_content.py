@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 import xxhash
-from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.types import Bytes, Int32s, Int64s, UInt64s
 from spotsigs.contracts import SignatureScheme
 from spotsigs.records import Tokens
@@ -32,7 +32,7 @@ LINK_TOKENS = 4
 """A link weighs as much as the signatures of so many tokens of the page's running text, rounded down, at least 1."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def heaviest(gains: Int64s) -> tuple[int, int]:
     """Return the segment of largest sum: the first of the shortest, then extended to the right over zeros.
 
@@ -51,7 +51,7 @@ def heaviest(gains: Int64s) -> tuple[int, int]:
     return start, stop
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def own_gains(kinds: Int32s) -> Int64s:
     """Return the gain of each entry: 1 in running text, 0 in a link and for a shingle, minus its weight for a link."""
     gains = np.zeros(len(kinds), np.int64)
@@ -60,7 +60,7 @@ def own_gains(kinds: Int32s) -> Int64s:
     return gains
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _outline(
     buffer: Bytes, starts: Int32s, ends: Int32s, links: Int32s, firsts: Int32s, signatures: UInt64s, site: np.uint64
 ) -> tuple[UInt64s, Int32s]:

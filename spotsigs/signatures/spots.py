@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.types import Bytes, Int32s, Int64s, UInt64s
 from spotsigs.contracts import SignatureScheme
 from spotsigs.errors import InputError, as_count, as_flag, require, shown
@@ -57,7 +57,7 @@ class _Table(NamedTuple):
     chains: _Chains
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _content_from(roles: Int32s) -> Int32s:
     """Return the first content word at or after each token, and after the last; ``n`` where there is none."""
     content = np.empty(len(roles) + 1, np.int32)
@@ -67,7 +67,7 @@ def _content_from(roles: Int32s) -> Int32s:
     return content
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _chain(content: Int32s, antecedent: int, distance: int, length: int, out: Int32s) -> int:
     """Write the token numbers of the chain that follows an antecedent; return how many there are."""
     n, size, k = len(content) - 1, 0, antecedent + distance
@@ -78,7 +78,7 @@ def _chain(content: Int32s, antecedent: int, distance: int, length: int, out: In
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _append(buffer: Bytes, start: int, end: int, out: Bytes, size: int) -> int:
     """Write a token and a colon; return the new size."""
     for at in range(start, end):
@@ -88,7 +88,7 @@ def _append(buffer: Bytes, start: int, end: int, out: Bytes, size: int) -> int:
     return size + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _hash_spots(
     buffer: Bytes, starts: Int32s, ends: Int32s, roles: Int32s, chains: _Chains, include_antecedent: bool
 ) -> tuple[UInt64s, Int32s]:

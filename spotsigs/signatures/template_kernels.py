@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.types import Flags, Int32s, Int64s, UInt64s
 from spotsigs.signatures.main_content import LINK, SHINGLE, TEXT, heaviest, own_gains
 
@@ -56,7 +56,7 @@ class PageLinks(NamedTuple):
     postings: NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sorted(hashes: UInt64s, first: int, last: int, order: Int64s) -> None:
     """Write the positions of ``hashes[first:last]`` in ascending order of these, by Shell's sort."""
     n, gap = last - first, 1
@@ -74,7 +74,7 @@ def _sorted(hashes: UInt64s, first: int, last: int, order: Int64s) -> None:
         gap //= 3
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def page_features(
     indptr: Int64s, hashes: UInt64s, kinds: Int32s, first: int, last: int
 ) -> tuple[Int64s, Int64s, UInt64s, Int32s, UInt64s, Flags, Int32s, UInt64s]:
@@ -118,7 +118,7 @@ def page_features(
     return n_links, sizes, links[:m].copy(), ranks, distinct[:n].copy(), is_main[:n].copy(), n_main, keys
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _content_similarity(pages: PageFeatures, a: int, b: int) -> float:
     """Return the fraction of two pages' main contents that the other page has, too, anywhere; 1 if both are empty."""
     i, j = pages.distinct_indptr[a], pages.distinct_indptr[b]
@@ -135,7 +135,7 @@ def _content_similarity(pages: PageFeatures, a: int, b: int) -> float:
     return both / either if either > 0 else 1.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _candidates(links: PageLinks, itself: int) -> Int32s:
     """Return the pages that follow a page in the postings list of each of its links; the lists are circular."""
     own = links.ids[links.indptr[itself] : links.indptr[itself + 1]]
@@ -167,7 +167,7 @@ def _candidates(links: PageLinks, itself: int) -> Int32s:
     return found[:n]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _most_alike(links: PageLinks, itself: int, is_own: Flags, steps: Int64s, likeness: NDArray[np.float64]) -> int:
     """Write the pages whose links are most alike, most alike first, equal ones by distance; return how many.
 
@@ -202,7 +202,7 @@ def _most_alike(links: PageLinks, itself: int, is_own: Flags, steps: Int64s, lik
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _siblings(
     pages: PageFeatures, links: PageLinks, itself: int, is_own: Flags, steps: Int64s, likeness: NDArray[np.float64]
 ) -> Int64s:
@@ -219,7 +219,7 @@ def _siblings(
     return siblings[:n]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _template(pages: PageFeatures, page: int, siblings: Int64s) -> Flags:
     """Return which distinct signatures of a page more than half of its siblings have."""
     begin, end = pages.distinct_indptr[page], pages.distinct_indptr[page + 1]
@@ -233,7 +233,7 @@ def _template(pages: PageFeatures, page: int, siblings: Int64s) -> Flags:
     return 2 * votes > len(siblings)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _remaining(pages: PageFeatures, page: int, is_template: Flags, counts: Int32s) -> int:
     """Count each distinct signature of the page's main content, where the template has gain -1; return their sum.
 
@@ -259,7 +259,7 @@ def _remaining(pages: PageFeatures, page: int, is_template: Flags, counts: Int32
     return shingles if by_shingles else n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def remove_templates(pages: PageFeatures, links: PageLinks, first: int, last: int) -> tuple[Int64s, UInt64s, Int32s]:
     """Return the signatures that remain of some pages: how many are distinct, these, ascending, and their counts.
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from xxhash import xxh64_intdigest
 
+from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.types import Bytes, Int32s, UInt64s
 from spotsigs.records import Tokens
 from spotsigs.text.hashing import read64, xxh64
@@ -16,7 +16,7 @@ from spotsigs.text.hashing import read64, xxh64
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _prefix(buffer: Bytes, start: int, end: int) -> np.uint64:
     """Return the first eight bytes of a token as a number; distinct for distinct tokens of up to eight bytes."""
     if start + 8 <= len(buffer):
@@ -27,7 +27,7 @@ def _prefix(buffer: Bytes, start: int, end: int) -> np.uint64:
     return prefix
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _roles_of(buffer: Bytes, starts: Int32s, ends: Int32s, prefixes: UInt64s, hashes: UInt64s, roles: Int32s) -> Int32s:
     """Look up the role of each token."""
     mask, shift = np.uint64(len(roles) - 1), np.uint64(64)

@@ -6,9 +6,9 @@ from functools import cache
 from hashlib import blake2b
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.kernel import kernel
 from spotsigs.exact_duplicates import WORDS
 from spotsigs.records import Document
 from spotsigs.text.tokens import code_point
@@ -24,10 +24,11 @@ def _is_space() -> NDArray[np.uint8]:
     return np.array([chr(code).isspace() for code in range(_LAST + 1)], np.uint8)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _squeeze(text: NDArray[np.uint8], is_space: NDArray[np.uint8], out: NDArray[np.uint8]) -> int:
     """Write the words of a UTF-8 text, separated by single spaces; return the number of bytes written."""
-    n, at, owed = 0, 0, np.int64(0)  # owed: a space precedes the next word
+    n, at = 0, int(np.int64(0))  # a literal compiles what is called twice
+    owed = np.int64(0)  # whether a space precedes the next word
     while at < len(text):
         if text[at] < 0x80:  # branch-free: word boundaries are unpredictable
             space = np.int64(is_space[text[at]])

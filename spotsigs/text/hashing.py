@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.kernel import kernel
 from spotsigs.records import Tokens
 
 _P1 = np.uint64(0x9E3779B185EBCA87)
@@ -15,12 +15,12 @@ _P4 = np.uint64(0x85EBCA77C2B2AE63)
 _P5 = np.uint64(0x27D4EB2F165667C5)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rotate(x: np.uint64, bits: np.uint64) -> np.uint64:
     return (x << bits) | (x >> (np.uint64(64) - bits))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def read64(data: NDArray[np.uint8], at: int) -> np.uint64:
     """Read eight bytes, little-endian on every machine; the compiler emits a single load."""
     base = np.uint64(at)  # unsigned: numba checks signed indices for wraparound
@@ -30,12 +30,12 @@ def read64(data: NDArray[np.uint8], at: int) -> np.uint64:
     return word
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _round(lane: np.uint64, word: np.uint64) -> np.uint64:
     return _rotate(lane + word * _P2, np.uint64(31)) * _P1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def xxh64(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     """Return the XXH64 of ``data[start:end]``."""
     at = int(np.int64(start))
@@ -71,7 +71,7 @@ def xxh64(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     return h ^ (h >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _hash_shingles(
     buffer: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32], k: int
 ) -> NDArray[np.uint64]:

@@ -18,8 +18,9 @@ the table like any text there, and the link counts as empty.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from spotsigs.arrays.kernel import kernel
 
 BLOCK_MARK, LINK_MARK, LINK_END_MARK = "\f", "\x1e", "\x1f"
 """Marks of a new block, the start of a link and its end."""
@@ -89,17 +90,17 @@ def _element_table() -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
 _KEYS, _TRAITS = _element_table()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_white(byte: int) -> bool:
     return byte == _SPACE or byte == 10 or byte == 13 or byte == 9 or byte == 12
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_letter(byte: int) -> bool:
     return 97 <= byte | 32 <= 122
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find(html: NDArray[np.uint8], byte: int, at: int) -> int:
     """Return the first position of a byte at or after ``at``, or the length."""
     while at < len(html) and html[at] != byte:
@@ -107,7 +108,7 @@ def _find(html: NDArray[np.uint8], byte: int, at: int) -> int:
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _name_end(html: NDArray[np.uint8], at: int) -> tuple[np.uint64, int]:
     """Return the lower-cased, packed element name at a position, and its end."""
     key, end = np.uint64(0), at
@@ -118,7 +119,7 @@ def _name_end(html: NDArray[np.uint8], at: int) -> tuple[np.uint64, int]:
     return (key if end - at <= 8 else ~key), end
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _tag_end(html: NDArray[np.uint8], at: int) -> tuple[int, bool, bool, int]:
     """Return the end of a tag (-1 without one), and if it ends with ``/>``, has an ``href``; its attributes' number."""
     is_closed = has_href = False
@@ -152,7 +153,7 @@ def _tag_end(html: NDArray[np.uint8], at: int) -> tuple[int, bool, bool, int]:
     return -1, False, has_href, attributes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _declaration_end(html: NDArray[np.uint8], at: int) -> int:
     """Return the position after the comment or declaration at a ``<``, or the same position if it is text."""
     following = html[at + 1]
@@ -174,7 +175,7 @@ def _declaration_end(html: NDArray[np.uint8], at: int) -> int:
     return len(html)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _spells(html: NDArray[np.uint8], at: int, start: int, end: int) -> bool:
     """Return whether the name at a position equals ``html[start:end]``, ignoring case."""
     last = at + end - start
@@ -185,7 +186,7 @@ def _spells(html: NDArray[np.uint8], at: int, start: int, end: int) -> bool:
     return start == end
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _raw_text_end(html: NDArray[np.uint8], at: int, start: int, end: int, is_script: bool) -> int:
     """Return the position of the end tag of the raw text element named ``html[start:end]``.
 
@@ -209,7 +210,7 @@ def _raw_text_end(html: NDArray[np.uint8], at: int, start: int, end: int, is_scr
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _slot_of(key: np.uint64, keys: NDArray[np.uint64]) -> np.int64:
     """Return the slot of a name in the table, or an empty slot for an unknown name."""
     slot = key * _GOLDEN >> np.uint64(64 - _SLOT_BITS)
@@ -218,7 +219,7 @@ def _slot_of(key: np.uint64, keys: NDArray[np.uint64]) -> np.int64:
     return np.int64(slot)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _write_tag(
     html: NDArray[np.uint8], start: int, end: int, is_end: bool, is_closed: bool, out: NDArray[np.uint8], size: int
 ) -> int:
@@ -235,7 +236,7 @@ def _write_tag(
     return size + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _write_name(out: NDArray[np.uint8], size: int, tag: bytes) -> int:
     """Append a tag; return the new size."""
     for letter in tag:
@@ -244,7 +245,7 @@ def _write_name(out: NDArray[np.uint8], size: int, tag: bytes) -> int:
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _write_nothing(out: NDArray[np.uint8], size: int) -> int:
     """Return the size after dropping markup; a ``<wbr>`` replaces it if an unfinished character reference precedes."""
     at = size - 1
@@ -255,7 +256,7 @@ def _write_nothing(out: NDArray[np.uint8], size: int) -> int:
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _simplify(
     html: NDArray[np.uint8], keys: NDArray[np.uint64], traits: NDArray[np.uint8], out: NDArray[np.uint8], marked: bool
 ) -> int:
@@ -323,14 +324,14 @@ def _simplify(
             has_frames = True
         size = _write_tag(html, start, end, is_end, is_closed, out, size)
         if kind == _LITERAL and not is_end:
-            text_end = _raw_text_end(html, at, start, end, False)
+            text_end = _raw_text_end(html, at, start, end, kind == _SCRIPT)
             while at < text_end:
                 out[size] = html[at]
                 size, at = size + 1, at + 1
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cost(html: NDArray[np.uint8], keys: NDArray[np.uint64], traits: NDArray[np.uint8]) -> tuple[int, int, int]:
     at = int(np.int64(0))
     depth = deepest = formats = again = attributes = 0

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.kernel import kernel
 from spotsigs.errors import InputError, require
 from spotsigs.records import Tokens
 from spotsigs.text.markup import BLOCK_MARK, LINK_END_MARK, LINK_MARK
@@ -55,7 +55,7 @@ def character_kinds() -> NDArray[np.uint8]:
     return kinds
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def code_point(text: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
     """Decode the character at a position of valid UTF-8; return its code point and the position after it."""
     lead = np.int64(text[at])
@@ -69,13 +69,13 @@ def code_point(text: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
     return (lead & 0x07) << 18 | tail, at + 4
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _six_bits(text: NDArray[np.uint8], at: int) -> np.int64:
     """Return the six bits of a continuation byte as int64, so that shifts do not overflow without compilation."""
     return np.int64(text[at] & 0x3F)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _append(
     text: NDArray[np.uint8],
     start: int,
@@ -95,7 +95,7 @@ def _append(
     return n + 1, size + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _append_bigrams(
     text: NDArray[np.uint8],
     first: int,
@@ -120,7 +120,7 @@ def _append_bigrams(
     return at, n, size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _tokenize(
     text: NDArray[np.uint8],
     kinds: NDArray[np.uint8],
@@ -195,7 +195,7 @@ def _cut(data: NDArray[np.uint8]) -> tuple[Tokens, NDArray[np.int32]] | None:
     return Tokens(buffer[: max(size - 1, 0)], starts, ends[:n]), stops[:n]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _links_of(text: NDArray[np.uint8], firsts: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the number of the link that contains each token's first character, or 0 outside links.
 

@@ -139,7 +139,7 @@ from numba import njit
 from pathlib import Path
 from spotsigs.kernel_cache import delete_outdated_kernels
 
-delete_outdated_kernels(Path(__file__).parent, "{name}")
+delete_outdated_kernels(Path(__file__).parent)
 
 
 class {name}(NamedTuple):
@@ -155,16 +155,18 @@ print(total({name}(np.arange(4))))
 """
 
 
-def test_kernels_of_a_former_version_are_made_anew(tmp_path):
+@pytest.mark.parametrize("cached", ["", "elsewhere"])
+def test_kernels_of_other_sources_are_compiled_again(tmp_path, cached):
     module = tmp_path / "kernels.py"
     for name in ("Former", "Renamed"):  # an upgrade keeps the first one's index
         module.write_text(KERNEL.format(name=name))
         done = subprocess.run(
             [sys.executable, "-c", "import kernels"], cwd=tmp_path, capture_output=True, text=True, check=False,
-            env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "NUMBA_DISABLE_JIT": "0"},
+            env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "NUMBA_DISABLE_JIT": "0"}
+            | {"NUMBA_CACHE_DIR": cached and str(tmp_path / cached)},
         )  # fmt: skip
         assert (done.returncode, done.stdout.strip()) == (0, "6"), done.stderr
-    assert list((tmp_path / "__pycache__").glob("*.nbi"))
+    assert len(list(tmp_path.rglob("*.nbi"))) == 1
 
 
 @pytest.fixture

@@ -1,0 +1,193 @@
+"""Compilation of the kernels in parallel processes: ``python -m spotsigs.compile`` compiles those of every run.
+
+A kernel is compiled once on a machine, about 20 seconds of one core in all. Each step below calls some kernels with few
+data, of the types that a run has; no kernel is called by two steps, unless with the same types, because numba's cache
+may confuse two that are compiled for different types at the same time. What no step has compiled, a run compiles when
+it needs it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import llvmlite.binding  # type: ignore[import-untyped]  # ships no types
+import numpy as np
+import psutil
+from numba import __version__, config
+
+from spotsigs.arrays.parallel import all_cores
+from spotsigs.clustering.clusters import cluster, cohesion
+from spotsigs.clustering.decisions import decide
+from spotsigs.clustering.leaders import leaders_of
+from spotsigs.kernel_cache import marker
+from spotsigs.matching.prefix_join import SpotSigsTight, self_join
+from spotsigs.method import Method
+from spotsigs.progress import progress
+from spotsigs.records import Document, Signatures, Tokens, Vectors
+from spotsigs.signatures.extract import count_signatures
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.signatures.template_kernels import PageFeatures, PageLinks, remove_templates
+from spotsigs.signatures.template_removal import TemplateRemoval, features_of, over_pages
+from spotsigs.terminal import set_up_logging
+from spotsigs.text.checksums import checksums
+from spotsigs.text.tokens import tokenize_marked
+from spotsigs.text.visible import VisibleText
+
+MEMORY = 400 << 20
+"""Bytes that a process needs."""
+
+
+def _html() -> None:
+    VisibleText().marked(Document(id="", content=b"<p>the page"))
+
+
+def _tokens() -> None:
+    tokenize_marked("the page")
+    checksums(Document(id="", content=b""), "the page")
+
+
+def _spots() -> None:
+    ends = np.array([3, 8], np.int32)
+    words = np.frombuffer(b"the:page", np.uint8).copy()
+    tokens = Tokens(words, np.array([0, 4], np.int32), ends, np.zeros(2, np.int32))
+    scheme = TemplateRemoval(signature=SpotSignatures(language="auto"))
+    count_signatures(scheme.outline(tokens)[0])
+
+
+_STARTS = np.array([0, 1, 2])
+_HASHES = np.arange(2, dtype=np.uint64)
+_NUMBERS = np.zeros(2, np.int32)
+
+
+def _features() -> None:
+    outlines = Signatures(("a", "b"), (None,) * 2, _STARTS, _HASHES, _NUMBERS)
+    features_of(outlines, over_pages(1))
+
+
+def _templates() -> None:
+    none = np.zeros(2, np.bool_)
+    pages = PageFeatures(_STARTS, _NUMBERS, _NUMBERS, _STARTS, _HASHES, none, _NUMBERS, _HASHES)
+    remove_templates(pages, PageLinks(np.arange(2), _STARTS, _NUMBERS, _STARTS, _NUMBERS), 0, 2)
+
+
+def _vectors() -> Vectors:
+    return Vectors.from_csr(
+        np.array([0, 2, 4, 6]), np.array([0, 1, 0, 1, 2, 3]), vocabulary=np.arange(4, dtype=np.uint64)
+    )
+
+
+def _leaders() -> None:
+    vectors = _vectors()
+    clusters, pairs = leaders_of(vectors, 0.5, threads=1)
+    cohesion(clusters, pairs.chunks())
+    decide(pairs.chunks(), clusters)
+
+
+def _join() -> None:
+    cluster(self_join(_vectors(), 0.5, threads=1))
+
+
+STEPS: dict[str, tuple[float, Callable[[], None]]] = {
+    "html": (2.4, _html),
+    "tokens": (1.1, _tokens),
+    "spots": (2.0, _spots),
+    "features": (1.2, _features),
+    "templates": (2.7, _templates),
+    "leaders": (4.0, _leaders),
+    "join": (5.0, _join),
+}
+"""Core seconds of each step, by which they are shared out, and its function."""
+
+
+def steps_of(method: Method, *, listed: bool) -> list[str]:
+    """Return the steps that a run of a method in memory needs."""
+    scheme = method.signature
+    removes = isinstance(scheme, TemplateRemoval)
+    joins = isinstance(method.matcher, SpotSigsTight)
+    needed = {
+        "html": isinstance(method.text, VisibleText),
+        "tokens": True,
+        "spots": True,
+        "features": removes,
+        "templates": removes,
+        "leaders": joins and not listed,
+        "join": joins and listed,
+    }
+    return [step for step, is_needed in needed.items() if is_needed]
+
+
+def prepare(steps: Sequence[str], memory: int | None = None) -> None:
+    """Compile the kernels of those steps that no process has compiled on this machine, on all cores.
+
+    Parameters
+    ----------
+    steps : sequence of str
+        Keys of `STEPS`.
+    memory : int, optional
+        Bytes for all processes; by default what is available.
+    """
+    if getattr(config, "DISABLE_JIT") or not sys.executable:  # noqa: B009 - the types of numba omit it
+        return
+    missing = [step for step in steps if not _marker(step).exists()]
+    if not missing:
+        return
+    if memory is None:
+        memory = psutil.virtual_memory().available
+    groups = shared_out(missing, max(min(all_cores(), memory // MEMORY), 1))
+    for step in progress(_compiled(groups), "compiling kernels, once on this machine", len(missing), "steps"):
+        with suppress(OSError):
+            _marker(step).touch()
+
+
+def _marker(step: str) -> Path:
+    """Return the file whose existence states that a step is compiled, by this numba for this processor."""
+    processor = llvmlite.binding.get_host_cpu_name()
+    return marker(Path(__file__).parent, f"-{step}-{__version__}-{processor}")
+
+
+def shared_out(steps: Sequence[str], processes: int) -> list[list[str]]:
+    """Share steps out among at most so many processes: the longest step next, to the process with the least to do."""
+    groups: list[list[str]] = [[] for _ in range(min(processes, len(steps)))]
+    for step in sorted(steps, key=lambda step: -STEPS[step][0]):
+        min(groups, key=lambda group: sum(STEPS[step][0] for step in group)).append(step)
+    return groups
+
+
+def _compiled(groups: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Compile each group in a process of its own; yield the steps as they end. What a process omits, a run compiles."""
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    reading, writing = os.pipe()
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", __spec__.name, *group],
+            stdin=subprocess.DEVNULL,
+            stdout=writing,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": path},
+        )
+        for group in groups
+    ]
+    os.close(writing)
+    with os.fdopen(reading) as finished:
+        for line in finished:
+            yield line.strip()
+    for process in started:
+        process.wait()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        gc.disable()  # the compiler's many objects remain in use: collection takes 9 % of its time and frees nothing
+        for name in sys.argv[1:]:
+            STEPS[name][1]()
+            sys.stdout.write(f"{name}\n")
+            sys.stdout.flush()
+    else:
+        set_up_logging()
+        prepare(list(STEPS))
