@@ -88,6 +88,7 @@ fuzz: $(VENV)/.installed ## hostile bytes to every reader, guided by coverage, t
 # in this order: times first, which wait for a quiet machine; PARTS=experiments leaves out the others
 PARTS ?= bench race experiments scale pages
 .PHONY: results $(addprefix results-,$(PARTS))
+.NOTPARALLEL:
 results: $(addprefix results-,$(PARTS)) ## make all committed results, see docs/reproduction.md; a stopped run continues
 results-bench: bench
 results-race: race
@@ -97,6 +98,7 @@ results-scale: $(VENV)/.installed
 	$(BIN)/python run.py experiment=scale
 results-pages: $(VENV)/.installed
 	$(BIN)/python run.py experiment=claims
+	$(BIN)/python -m experiments.show.pages
 	$(BIN)/python -m experiments.harness.manifest
 
 SOAK_MINUTES ?= 30

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.claims.facts import read_facts
 from experiments.claims.judged_claims import Judged
 from experiments.claims.verdicts import Verdict
+from experiments.show.finding import finding
 from experiments.show.tables import Column, Table
 from spotsigs.output_files import read_json
 
@@ -19,33 +19,6 @@ FILES = (
     "machine, seeds and inputs. A time during which other processes ran is n/a. Folders of runs (`runs/`) and finished "
     "cells (`cells/`) are not committed."
 )
-LEAD = ": lead of spots, "
-LEAD_CAPTION = (
-    "F1 of spots less that of the best of words and shingles, at thresholds of other stories and sites, by the "
-    "text that is compared"
-)
-
-
-def finding(results: Path) -> str:
-    """Return the lead of spots over words and shingles, by treatment of the page; empty if it was not measured."""
-    facts = read_facts(results / "signatures" / "facts.csv")
-    rows: dict[str, dict[str, str]] = {}
-    above: Counter[str] = Counter()
-    for name in (name for name in facts if LEAD in name and " - " not in name):
-        collection, treatment = name.split(LEAD)
-        low, high = facts[name].interval
-        rows.setdefault(collection, {})[treatment] = f"{facts[name].value:+.3f} ({low:+.3f} to {high:+.3f})"
-        above[treatment] += low > 0
-    if not rows:
-        return ""
-    first, *others = treatments = list(next(iter(rows.values())))
-    counts = ", ".join(f"{treatment}: {above[treatment]}" for treatment in others)
-    found = (
-        f"Spot signatures find more than words and shingles on {above[first]} of {len(rows)} collections ({first}; "
-        f"95 % interval above 0); {counts}."
-    )
-    table = _table(LEAD_CAPTION, ["collection", *treatments], [{"collection": k} | row for k, row in rows.items()])
-    return f"{found}\n\n{table}"
 
 
 def overview(results: Path, judged: Sequence[Judged]) -> str:
@@ -64,9 +37,15 @@ def overview(results: Path, judged: Sequence[Judged]) -> str:
         for item in judged
         if item.claim.key
     ]
+    found = " ".join(finding(results)).replace("](docs", "](../docs") + "\n"
     note = f"Of all {len(judged)} [claims](claims.md): {verdicts}."
     return "\n".join(
-        ["# Results\n", finding(results), _table("Key claims of the paper", list(key[0]), key, note), *_files(results)]
+        [
+            "# Results\n",
+            found,
+            _table("Key claims of the paper", list(key[0]), key, note),
+            *_files(results),
+        ]
     )
 
 

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -52,82 +51,6 @@ def test_links_between_pages_resolve():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
-
-
-def test_the_readme_states_the_committed_results():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    text = text[text.index("## What the reproduction finds") :].split("\n## ")[0]
-    table = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
-    collections = [name.strip(" `") for name in table[0][2:]]
-    facts = read_csv(ROOT / "results/quality/facts.csv").set_index("name")["value"]
-    published = read_csv(ROOT / "experiments/claims/paper/table1.csv").set_index("method")["f1"]
-    assert len(table) == 1 + len(published)
-    for method, printed, *cells in ([cell.strip() for cell in row] for row in table[1:]):
-        assert float(printed) == published[method]
-        for name, cell in zip(collections, cells, strict=True):
-            f1, _, tau = cell.partition(" at ")
-            assert float(f1) == round(facts[f"{name}: {method}: best F1"], 3)
-            assert bool(tau) == (f"{name}: {method}: best tau" in facts)
-            assert not tau or float(tau) == round(facts[f"{name}: {method}: best tau"], 2)
-
-
-def test_the_readme_counts_the_claims():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    verdicts = Counter(read_csv(ROOT / "results/claims.csv")["verdict"])
-    phrases = {
-        "are reproduced": "reproduced",
-        "in direction only": "reproduced in direction only",
-        "are not reproduced": "not reproduced",
-        "are inconclusive": "inconclusive",
-        "are contradicted": "contradicted",
-        "cannot be tested here": "not testable here",
-        "are not measured yet": "not measured yet",
-    }
-    counted = re.search(r"Of \[(\d+) claims\](.*?); each has its verdict", text, re.DOTALL)
-    assert int(counted[1]) == sum(verdicts.values())
-    found = {phrases[words]: int(count) for count, words in re.findall(rf"(\d+) ({'|'.join(phrases)})", counted[2])}
-    assert found == verdicts
-
-
-def test_the_readme_shows_the_paper_row_of_table_1():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = read_csv(ROOT / "results/table1/table1.csv").set_index(["method", "row"])
-    for row in ("published", "measured"):
-        [shown] = re.findall(rf"^ *SpotSigs, {row} +(\[.*)$", text, re.MULTILINE)
-        spots, mb, *_, precision, recall, f1 = shown.replace(rows.loc["SpotSigs", row].idf, "").split()[3:]
-        found = rows.loc["SpotSigs", row]
-        assert (int(spots.replace(",", "")), float(mb)) == (found.spots, round(found.mb, 1))
-        figures = [round(found[name], 3) for name in ("precision", "recall", "f1")]
-        assert [float(precision), float(recall), float(f1)] == figures
-
-
-def test_the_readme_states_the_lead_of_spots():
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    facts = read_csv(ROOT / "results/signatures/facts.csv").set_index("name")
-
-    def lead(treatment):
-        value, low, high = facts.loc[f"newsframes: lead of spots, {treatment}", ["value", "low", "high"]]
-        return f"{value:+.3f} ({low:+.3f} to {high:+.3f})".replace("0.", ".").replace("-", "−")
-
-    assert f"on whole pages of `newsframes` {lead('whole page')}" in text
-    assert f"with templates removed {lead('templates removed')}" in text
-    assert f"on text by trafilatura {lead('trafilatura')}" in text
-
-
-def test_the_readme_states_the_committed_decisions():
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    table = read_csv(ROOT / "results/practice/settings.csv").set_index(["collection", "method", "text"])
-
-    def of(collection, measure):
-        default = table.loc[collection, "spotsigs dedup", "whole page"][measure]
-        minhash = table.loc[collection, "MinHash 14 x 8", "trafilatura"][measure]
-        return [f"{part:.1%}".replace("%", " %") for part in (default, minhash)]
-
-    lost, left = (of("newsframes", measure) for measure in ("lost", "left"))
-    assert f"loses {lost[0]} of the stories and leaves {left[0]} of the duplicates" in text
-    assert f"MinHash (14 x 8) after trafilatura {lost[1]} and {left[1]}" in text
-    lost, left = (of("republished", measure) for measure in ("lost", "left"))
-    assert f"both lose stories: {lost[0]} and {lost[1]}, and leave {left[0]} and {left[1]}" in text
 
 
 def test_commands_print_what_the_pages_show(tmp_path):

@@ -1,0 +1,219 @@
+"""Sections of README.md and of the pages of evidence that are written from the results.
+
+``python -m experiments.show.pages`` writes the text between ``<!--results:NAME-->`` and ``<!--end-->`` anew; a test
+compares it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from experiments.claims.facts import read_facts
+from experiments.claims.published import published
+from experiments.show.finding import finding
+from spotsigs.output_files import read_json, write_text
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("README.md", "docs/performance.md", "docs/scaling.md")
+SECTION = re.compile(r"(<!--results:(\w+)-->\n)(.*?)(<!--end-->)", re.DOTALL)
+SHOWN = ("gold", "newsframes")
+"""Collections of the table of best F1."""
+JOINS = (("short 100k", 0.9), ("short 1.17M", 0.9), ("short 1.17M", 0.5), ("long 100k", 0.5))
+"""Columns of the table of joins."""
+TWO_THREADS = 2
+
+
+def plain(value: float, digits: int = 3) -> str:
+    """Return a fraction without a leading zero, as in .829."""
+    return f"{value:.{digits}f}".removeprefix("0")
+
+
+def percent(value: float) -> str:
+    """Return a fraction in percent."""
+    return f"{value:.1%}".replace("%", " %")
+
+
+def _table(titles: list[str], rows: list[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in [titles, ["---"] * len(titles), *rows]) + "\n"
+
+
+def table1(results: Path) -> str:
+    """Return the published and the measured row of SpotSigs."""
+    return "```text\n" + _rows_of_table1(results) + "```\n"
+
+
+def _rows_of_table1(results: Path) -> str:
+    rows = pd.read_csv(results / "table1/table1.csv", dtype=object, keep_default_na=False)
+    lines = []
+    for which in ("published", "measured"):
+        row = rows[(rows.method == "SpotSigs") & (rows.row == which)].iloc[0]
+        figures = [f"{float(row[name]):.3f}" for name in ("precision", "recall", "f1")]
+        spots, mb = f"{float(row.spots):,.0f}", f"{float(row.mb):.1f}"
+        lines.append([f"SpotSigs, {which}", row.idf, f"{float(row.tau):g}", spots, mb, *figures])
+    titles = ["", "IDF", "tau", "#Spots", "MB", "Prec.", "Rec.", "F1"]
+    return str(pd.DataFrame(lines, columns=titles).to_string(index=False)) + "\n"
+
+
+def findings(results: Path) -> str:
+    """Return the finding as a list."""
+    return "".join(f"- {sentence}\n" for sentence in finding(results))
+
+
+def best_f1(results: Path) -> str:
+    """Return the best F1 of each method of Table 1, published and measured."""
+    facts = read_facts(results / "quality/facts.csv")
+    rows = []
+    for row in published("table1"):
+        cells = [f"{row['method']}", plain(row["f1"], 2)]
+        for name in SHOWN:
+            f1, tau = (facts.get(f"{name}: {row['method']}: best {what}") for what in ("F1", "tau"))
+            at = f" at {tau.value:g}".replace("0.", ".") if tau else ""
+            cells.append("n/a" if f1 is None else plain(f1.value) + at)
+        rows.append(cells)
+    return _table(["", "published", *(f"`{name}`" for name in SHOWN)], rows)
+
+
+def decisions(results: Path) -> str:
+    """Return what the default of the command and MinHash lose and leave."""
+    table = pd.read_csv(results / "practice/settings.csv").set_index(["collection", "method", "text"])
+    rows = []
+    for collection in dict.fromkeys(table.index.get_level_values("collection")):
+        cells = [f"`{collection}`"]
+        for method, text in (("spotsigs dedup", "whole page"), ("MinHash 14 x 8", "trafilatura")):
+            row = table.loc[(collection, method, text)]
+            cells += [percent(row["lost"]), percent(row["left"])]
+        rows.append(cells)
+    return _table(["", "`spotsigs dedup`: lost", "left", "MinHash 14 x 8, trafilatura: lost", "left"], rows)
+
+
+def claims(results: Path) -> str:
+    """Return the number of claims by verdict."""
+    counts = Counter(pd.read_csv(results / "claims.csv").verdict)
+    listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    total = f"[{counts.total()} claims](results/claims.md)"
+    return f"Of {total} of the sources, by fixed rules: {listed}.\n"
+
+
+def speed(results: Path) -> str:
+    """Return the times of the exact join and of LSH at full scale."""
+    ours, lsh = (_seconds(results)[tool]["short 1.17M", 0.9] for tool in ("spotsigs_tight", "lsh_native"))
+    return (
+        f"The exact join of 1.17 million vectors takes {ours:.2g} seconds at τ = .9, LSH {lsh:.2g} "
+        "([all tools](docs/performance.md)).\n"
+    )
+
+
+def _seconds(results: Path) -> Mapping[str, Mapping[tuple[str, float], float]]:
+    """Return the undisturbed seconds of each tool by collection and threshold, on two threads if it has them."""
+    cells = pd.read_csv(results / "bench/cells.csv").sort_values("threads", kind="stable")
+    found: dict[str, dict[tuple[str, float], float]] = {}
+    for row in cells[cells.status == "ok"].itertuples():
+        found.setdefault(row.tool, {})[row.collection, row.tau] = row.seconds
+    return found
+
+
+def joins(results: Path) -> str:
+    """Return the seconds of each join, with ratios to ours."""
+    seconds = _seconds(results)
+    cells = pd.read_csv(results / "bench/cells.csv").sort_values("threads", kind="stable")
+    recalls = {(row.tool, row.collection, row.tau): row.recall for row in cells.itertuples()}
+    approximate = {tool for (tool, *_), recall in recalls.items() if recall < 1}
+    ours = seconds["spotsigs_tight"]
+    rows = []
+    for tool, of in seconds.items():
+        known = [_joined(of.get(at), ours[at], recalls.get((tool, *at)), tool in approximate) for at in JOINS]
+        if any(cell != "–" for cell in known):
+            rows.append([tool, *(known if tool != "spotsigs_tight" else [f"{ours[at]:.3g}" for at in JOINS])])
+    return _table(["", *(f"{name}, tau {tau:g}" for name, tau in JOINS)], rows)
+
+
+def _joined(seconds: float | None, ours: float, recall: Any, approximate: bool) -> str:
+    if seconds is None:
+        return "–"
+    return f"{seconds:.3g} ({seconds / ours:.3g}×)" + (f", recall {recall:.2f}" if approximate else "")
+
+
+def race(results: Path) -> str:
+    """Return what each tool loses and leaves, and its core seconds."""
+    rows = read_json(results / "race/race.json")["rows"]
+    collections = list(dict.fromkeys(row["collection"] for row in rows))
+    keys = dict.fromkeys((row["tool"], row["text"]) for row in rows)
+    found = {(row["collection"], row["tool"], row["text"]): row for row in rows}
+    titles = ["", "text"]
+    for name in collections:
+        titles += [f"`{name}`: lost", "left", "core s"]
+    lines = []
+    for tool, text in keys:
+        cells = [tool, text]
+        for name in collections:
+            row = found.get((name, tool, text))
+            if row is None or row.get("failed"):
+                cells += [""] * 3
+            else:
+                cells += [percent(row["lost"]), percent(row["left"]), f"{row['core_seconds']:.0f}"]
+        lines.append(cells)
+    return _table(titles, lines)
+
+
+def scale(results: Path) -> str:
+    """Return the stages of the largest run, and the joins of all."""
+    runs = sorted(
+        (read_json(path) for path in (results / "scale").glob("scale-*.json")), key=lambda run: run["documents"]
+    )
+    if not runs:
+        return "(not run yet with this code)\n"
+    largest = runs[-1]
+    stages = [
+        [row["stage"], *(f"{row[name]:,.1f}" for name in ("seconds", "core_seconds")), f"{row['peak_mb']:,.0f}"]
+        for row in largest["rows"]
+    ]
+    sizes = [
+        [
+            f"{run['documents']:,}",
+            f"{_join(run):,.1f}",
+            f"{run['join_in_memory_core_seconds']:,.1f}",
+            f"{_join(run) / max(run['join_in_memory_core_seconds'], 0.1):.1f}",
+            f"{run['peak_bytes'] / 1e6:,.0f}",
+            f"{run['tasks']:,}",
+        ]
+        for run in runs
+    ]
+    return (
+        f"{largest['documents']:,} pages ({largest['input_bytes'] / 1e9:.0f} GB), {largest['memory'] / 1e9:g} GB for "
+        "all processes; core seconds are those of all processes:\n\n"
+        + _table(["stage", "seconds", "core seconds", "peak MB, all processes"], stages)
+        + f"\n{largest['pairs']:,} pairs in {largest['clusters']:,} clusters, equal to those of the join in memory.\n\n"
+        + _table(["pages", "join on disk, core seconds", "in memory", "ratio", "peak MB", "tasks"], sizes)
+    )
+
+
+def _join(run: Mapping[str, Any]) -> float:
+    return float(next(row["core_seconds"] for row in run["rows"] if row["stage"] == "join"))
+
+
+SECTIONS: dict[str, Callable[[Path], str]] = {
+    each.__name__: each for each in (table1, findings, best_f1, decisions, claims, speed, joins, race, scale)
+}
+"""Functions from the folder of results to a section, by its name."""
+
+
+def written(page: str, results: Path) -> str:
+    """Return the text of a page with its sections written anew."""
+    return SECTION.sub(lambda match: match[1] + SECTIONS[match[2]](results) + match[4], page)
+
+
+def main() -> None:
+    """Write the sections of all pages."""
+    for name in PAGES:
+        path = ROOT / name
+        write_text(path, written(path.read_text(encoding="utf-8"), ROOT / "results"))
+
+
+if __name__ == "__main__":
+    main()

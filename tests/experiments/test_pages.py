@@ -1,0 +1,86 @@
+"""Sections of the pages are those of the committed results, and state no other figures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from experiments.claims.facts import Fact, write_facts
+from experiments.show.finding import NOT_RUN, finding
+from experiments.show.pages import PAGES, ROOT, SECTION, SECTIONS, written
+
+STATED = {
+    "README.md": {".2", ".85", ".4", ".75", ".9", "3.11", "95 %"},
+    "docs/performance.md": {"1.17", "1.17M", "1.25", ".5", ".9", ".7", ".27", "3.3", "2.4"},
+    "docs/scaling.md": set(),
+}
+"""Decimals outside generated sections and code: parameters, versions, and sizes that a sentence defines."""
+DECIMAL = re.compile(r"(?<![\w./=\[-])\d*\.\d+(?:M\b)?(?!\.?\w)|\d+ %")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_sections_are_those_of_the_results(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert SECTION.search(text)
+    assert written(text, ROOT / "results") == text, "run python -m experiments.show.pages"
+
+
+def test_every_section_is_on_a_page():
+    shown = [match[2] for name in PAGES for match in SECTION.finditer((ROOT / name).read_text(encoding="utf-8"))]
+    assert sorted(shown) == sorted(SECTIONS)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/performance.md"])
+def test_other_text_has_no_measured_figures(name):
+    text = SECTION.sub("", (ROOT / name).read_text(encoding="utf-8"))
+    text = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)
+    assert set(DECIMAL.findall(text)) - set(STATED[name]) == set()
+
+
+LEADS = {"republished": 0.05, "newsframes": 0.13}
+TREATMENTS = ("whole page", "trafilatura", "template removed")
+
+
+def facts(path: Path, outcomes):
+    """Write facts of the study on two collections; H2 is the given outcome on the second one."""
+    rows = []
+    for name, lead in LEADS.items():
+        for treatment in TREATMENTS:
+            value = lead if treatment == "whole page" else 0.001
+            rows.append(Fact(name=f"{name}: lead of spots, {treatment}", value=value, low=-0.01, high=0.2))
+        rows.append(Fact(name=f"H1: {name}, whole page: corrected p", value=0.01, text="0.01, spots lead"))
+        for treatment in TREATMENTS[1:]:
+            words = outcomes.get((name, treatment), "equal within 0.02")
+            rows.append(Fact(name=f"H2: {name}, {treatment}: corrected p", value=0.01, text=f"0.01, {words}"))
+            difference = f"H2, difference: {name}, {treatment}: corrected p"
+            rows.append(Fact(name=difference, value=1, text="1, undecided"))
+            rows.append(Fact(name=f"H3: {name}, {treatment}: corrected p", value=0.01, text="0.01, larger"))
+    rows.append(Fact(name="H4: newsframes, words: corrected p", value=0.01, text="0.01, smaller"))
+    rows.append(Fact(name="H4: newsframes, 3-shingles: corrected p", value=1, text=outcomes.get("H4", "1, smaller")))
+    (path / "signatures").mkdir()
+    write_facts(path / "signatures/facts.csv", rows)
+
+
+def test_the_finding_is_said_where_all_hypotheses_hold(tmp_path):
+    facts(tmp_path, {})
+    lead, same, conclusion, cause = finding(tmp_path)
+    assert "`republished` +.050 (−.010 to +.200), spots lead" in lead
+    assert "`newsframes` +.001 (−.010 to +.200), equal within 0.02" in same
+    both = "on `republished` and `newsframes`"
+    assert conclusion == (
+        f"**Spots are implicit removal of boilerplate {both}, and add nothing once it is gone {both}.**"
+    )
+    assert cause.startswith("Dense templates are a cause")
+
+
+def test_a_finding_of_one_collection_names_it(tmp_path):
+    facts(tmp_path, {("republished", "trafilatura"): "undecided", "H4": "1, undecided"})
+    *_, conclusion, cause = finding(tmp_path)
+    assert conclusion.endswith("and add nothing once it is gone on `newsframes`.**")
+    assert cause == "Dense templates are not shown to be the cause (H4)."
+
+
+def test_without_the_study_nothing_is_claimed(tmp_path):
+    assert finding(tmp_path) == [NOT_RUN]
