@@ -68,6 +68,31 @@ def _remarks(result: Result, run: Run) -> list[str]:
         lines.append(_text_lost(metrics))
         lost = text_warning(method, metrics["text_lost"], metrics["removed_mostly_lost"], metrics["removed"])
         lines += [lost] if lost and not found else []  # one sentence names the option
+    lines += _quality(result)
+    empty = metrics["documents"] - metrics["documents_matched"]
+    if empty:
+        missed = "" if result.quality is None else "; their pairs count as missed"
+        lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
+    if shingled := metrics["documents_in_shingles"]:
+        lines.append(f"{counted(shingled, 'document')} with few or no spot signatures: compared by shingles")
+    if duplicates := metrics["copies_content"] + metrics["copies_text"]:
+        lines.append(
+            f"{counted(duplicates, 'exact duplicate')}: {metrics['copies_content']:,} of identical content, "
+            f"{metrics['copies_text']:,} of identical text"
+        )
+    if result.quality is None and not is_command():
+        how = "" if isinstance(run.collection, VectorCollection) else run.collection.truth_by
+        lines.append("no precision or recall: the collection has no labels of duplicates" + (how and f"; {how}"))
+    if metrics["skipped"]:
+        lines.append(f"{counted(metrics['skipped'], 'record')} could not be read: see skipped.csv")
+    if (run.folder / "undated.csv").exists():
+        lines.append("dates that cannot be read count as the oldest: see undated.csv")
+    return lines
+
+
+def _quality(result: Result) -> list[str]:
+    """Return the figures of a collection with truth."""
+    metrics, lines = result.metrics, []
     if metrics["stories"]:
         lines.append(
             f"{counted(metrics['stories_lost'], 'story', 'stories')} of {metrics['stories']:,} lost "
@@ -81,24 +106,6 @@ def _remarks(result: Result, run: Run) -> list[str]:
         lines.append(
             f"F1 95 % interval {low:.3f} to {high:.3f} (clusters resampled); macro F1 {metrics['macro_f1']:.3f}"
         )
-    empty = metrics["documents"] - metrics["documents_matched"]
-    if empty:
-        missed = "" if result.quality is None else "; their pairs count as missed"
-        lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
-    if shingled := metrics["documents_in_shingles"]:
-        lines.append(f"{counted(shingled, 'document')} with few or no spot signatures: compared by shingles")
-    if copies := metrics["copies_content"] + metrics["copies_text"]:
-        lines.append(
-            f"{counted(copies, 'copy', 'copies')}: {metrics['copies_content']:,} of identical content, "
-            f"{metrics['copies_text']:,} of identical text"
-        )
-    if result.quality is None and not is_command():
-        how = "" if isinstance(run.collection, VectorCollection) else run.collection.truth_by
-        lines.append("no precision or recall: the collection has no labels of duplicates" + (how and f"; {how}"))
-    if metrics["skipped"]:
-        lines.append(f"{counted(metrics['skipped'], 'record')} could not be read: see skipped.csv")
-    if (run.folder / "undated.csv").exists():
-        lines.append("dates that cannot be read count as the oldest: see undated.csv")
     return lines
 
 
