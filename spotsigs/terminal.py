@@ -113,7 +113,12 @@ def say_when_compiling(out: TextIO) -> None:
 
 
 def end_if_unheard(error: BaseException) -> None:
-    """End without a message if the error is that no program reads the output, as after ``python run.py | head``."""
+    """End without a message if the error is that no program reads the output, as after ``python run.py | head``.
+
+    An error after a signal is none: temporary files are deleted then, and the thread that does so ends the process.
+    """
+    with _PUBLISHING:
+        pass
     if not isinstance(error, BrokenPipeError) or not hasattr(select, "poll"):
         return
     poll = select.poll()

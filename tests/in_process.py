@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import runpy
 import subprocess
@@ -49,6 +50,9 @@ def _captured(run, program, arguments, cwd, environment) -> subprocess.Completed
     with ExitStack() as changed:
         changed.enter_context(patch("spotsigs.terminal.end_on_interrupt"))
         changed.enter_context(patch.dict(os.environ, environment))
+        logger = logging.getLogger("spotsigs")  # the command's handler has the stream of this call
+        changed.enter_context(patch.object(logger, "handlers", []))
+        changed.callback(logger.setLevel, logger.level)
         changed.enter_context(patch.object(sys, "argv", [program, *map(str, arguments)]))
         for context in (chdir(cwd), redirect_stdout(out), redirect_stderr(err)):
             changed.enter_context(context)

@@ -54,13 +54,13 @@ def check_stopped(folder, run, sent, where):
 
 
 WAITS = """
-import sys
+import sys, time
 import spotsigs.runs.runner as runner
 name, *words = sys.argv[1:]
 step = getattr(runner, name)
 def waits(*given, **named):
     print("waiting", flush=True)
-    sys.stdin.readline()
+    sys.stdin.readline() or time.sleep(60)  # without a line, until the signal ends it
     return step(*given, **named)
 setattr(runner, name, waits)
 if __name__ == "__main__":

@@ -54,8 +54,9 @@ RIGHT = {
     "Pairs": {"i": ONE[0], "j": ONE[1], "similarity": ONE[2], "n": 2},
     "Pairs.build": {"i": ONE[0], "j": ONE[1], "similarity": ONE[2], "n": 2},
     "Pairs.at": {"tau": 0.5},
+    "Pairs.where": None,  # of the stages
     "Pairs.to_pandas": {},
-    "Pairs.in_memory": {},
+    "Pairs.load_if_fits": {},
     "Pairs.chunks": {},
     "Truth": {"labels": np.array([0, -1])},
     "Truth.from_clusters": {"clusters": ["a", None]},
