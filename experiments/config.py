@@ -22,6 +22,7 @@ from hydra.utils import get_class
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+from data.truth import WithTruth
 from experiments.run_folders import variant
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import Keep
@@ -44,6 +45,9 @@ GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
 
 AUTO = "auto"
 """Value of an end of the IDF band that is that of the collection."""
+
+OF_COMPARE = ("methods", "collections")
+"""Keys of ``experiment=compare``."""
 
 OF_COMMAND = {
     "copy": "`spotsigs dedup INPUT --out FOLDER` writes a copy", "page": "`spotsigs inspect INPUT` shows the clusters",
@@ -122,6 +126,8 @@ class Root:
     matcher: Any = None
     engine: Any = None
     experiment: Any = None
+    methods: Any = None  # of experiment=compare
+    collections: Any = None
 
 
 ConfigStore.instance().store(name="schema", node=Root)
@@ -140,7 +146,7 @@ class Experiment(ABC):
 
     Attributes
     ----------
-    reads : tuple of str
+    reads : list of str
         Groups and root keys that it reads besides `EVERY_EXPERIMENT`; others are refused on the command line.
     results : Path
         Folder of all results; an experiment writes to the folder of its name below it.
@@ -150,8 +156,8 @@ class Experiment(ABC):
         Whether a run writes the whole folder of the experiment; otherwise it adds to it, or derives it from the others.
     """
 
-    reads: ClassVar[tuple[str, ...]] = ()
     replaces: ClassVar[bool] = True
+    reads: list[str] = field(default_factory=list)
     results: Path = Path("results")
     fixed: dict[str, Any] = field(default_factory=dict)
 
@@ -183,6 +189,7 @@ def _plug_in() -> None:
     for group in GROUPS:
         for point in found.select(group=f"spotsigs.{group}"):
             node = {"_target_": point.value.replace(":", ".")} | _parameters(point)
+            node |= {"truth": None} if group == "data" else {}
             ConfigStore.instance().store(group=group, name=point.name, node=node)
 
 
@@ -265,6 +272,9 @@ def _require_known(config: DictConfig) -> None:
             key in known or key == "hydra",
             f"{key}: the configuration has no parameter '{key}'; `python run.py --help` lists the groups and keys",
         )
+    for key in OF_COMPARE:
+        compares = config.experiment is not None and key in (config.experiment.get("reads") or ())
+        require(config[key] is None or compares, f"{key}= is a key of experiment=compare; a run has matcher=, data=")
     for group in GROUPS[:-1]:
         require(config[group] is not None, f"{group} is missing; `python run.py --help` lists its choices")
 
@@ -359,11 +369,12 @@ def files(config: DictConfig, chosen: Settings) -> dict[str, str]:
 def build(node: DictConfig, group: str) -> Any:
     """Merge a node into its target's own dataclass, which is its schema, and return the object.
 
-    An unknown key, a wrong type and a value out of range are an InputError.
+    A collection has the truth of the file that ``data.truth`` names. An unknown key, a wrong type and a value out of
+    range are an InputError.
     """
     container: Any = OmegaConf.to_container(node, resolve=True)
     values = dict(container)
-    target = values.pop("_target_", None)
+    target, truth = values.pop("_target_", None), values.pop("truth", None) if group == "data" else None
     cls = _target(target, group)
     known = [field.name for field in fields(cls)]
     typed = {_key(word) for word in overrides()}
@@ -376,7 +387,7 @@ def build(node: DictConfig, group: str) -> Any:
         )
     try:
         schema = OmegaConf.structured(cls, flags={"readonly": False})
-        return OmegaConf.to_object(OmegaConf.merge(schema, values))
+        found = OmegaConf.to_object(OmegaConf.merge(schema, values))
     except MissingMandatoryValue as error:
         key = f"{group}.{error.full_key}"
         raise InputError(f"{key} is missing; give it, as in `python run.py {group}=... {key}=...`") from error
@@ -385,6 +396,7 @@ def build(node: DictConfig, group: str) -> Any:
         raise InputError(f"{group}{key}: {_first_line(error)}") from error
     except InputError as error:
         raise InputError(f"{group}: {error}") from error
+    return found if truth is None else WithTruth(collection=found, file=str(truth))
 
 
 def _target(name: object, group: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from spotsigs.records import (
     Signatures,
     Skipped,
     Tokens,
+    Truth,
     Vectors,
 )
 from spotsigs.spelling import option
@@ -59,6 +60,18 @@ class Collection(ABC):
     def sources(self) -> Sequence[Any]:
         """Return the files that identify the collection; none if it is generated."""
         return ()
+
+    def truth(self, doc_ids: Sequence[str], clusters: Iterable[str | None], skipped: Iterable[Skipped]) -> Truth | None:
+        """Return the known duplicates among documents, by default by their labels; None if nothing is known.
+
+        Parameters
+        ----------
+        doc_ids, clusters
+            Id and label of each document that was read.
+        skipped : iterable of Skipped
+            Records that could not be read.
+        """
+        return Truth.from_clusters(clusters)
 
     def unit(self, copied: bool, most: int) -> tuple[int, str]:
         """Return the bytes that its format requires to unpack at once, if more than a page, to be read or `copied`.
@@ -239,6 +252,11 @@ class Matcher(ABC):
     def threshold(self) -> float | None:
         """The least similarity that is reported; None if the method has no threshold."""
         return None
+
+    @property
+    def nested(self) -> bool:
+        """Whether the pairs at a threshold are those of any lower one that reach it, so that one join serves all."""
+        return self.verified
 
     def at(self, tau: float | None) -> Self:
         """Return the method with another threshold; unchanged if it has none, or none is given."""

@@ -606,24 +606,79 @@ class Clusters(Sequence[int]):
 
 
 @dataclass(frozen=True)
+class JudgedPairs:
+    """Pairs of documents with a judgement; nothing is known about any other pair.
+
+    Attributes
+    ----------
+    keys : ndarray of int64, shape (m,)
+        ``i * n + j`` of each pair ``i < j`` of n documents, ascending.
+    positive : ndarray of bool, shape (m,)
+        True for duplicates.
+    """
+
+    keys: NDArray[np.int64]
+    positive: NDArray[np.bool_]
+
+    def of(self, i: IntArray, j: IntArray, n: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which pairs are judged positive, and which negative."""
+        wanted = np.minimum(i, j).astype(np.int64) * n + np.maximum(i, j)
+        at = np.minimum(np.searchsorted(self.keys, wanted), max(len(self.keys) - 1, 0))
+        known = self.keys[at] == wanted if len(self.keys) else np.zeros(len(wanted), np.bool_)
+        positive = known & (self.positive[at] if len(self.keys) else False)
+        return positive, known & ~positive
+
+
+@dataclass(frozen=True)
 class Truth:
-    """Known duplicates, as cluster labels.
+    """Known duplicates, as cluster labels or as judged pairs.
 
     Attributes
     ----------
     labels : ndarray of int32, shape (n,)
-        Cluster number of each row, -1 for none.
+        Cluster number of each row, -1 for none. With judged pairs: connected components of the positive ones among the
+        documents of any judged pair, -1 for the other documents, about which nothing is known.
     names : sequence of str
         Name of each cluster number.
+    judged : JudgedPairs or None
+        JudgedPairs pairs; None if the labels are the truth.
     """
 
     labels: NDArray[np.int32]
     names: Sequence[str] = ()
+    judged: JudgedPairs | None = None
 
     def __post_init__(self) -> None:
         require_array("labels", self.labels, "iu")
         require_between("labels", self.labels, -1, INT32_MAX)
         require(isinstance(self.names, Sequence), f"names must be a sequence of str, got {shown(self.names)}")
+
+    @classmethod
+    def from_pairs(cls, i: IntArray, j: IntArray, positive: NDArray[np.bool_], n: int) -> Truth:
+        """Return the truth of judged pairs of n rows; pairs of a row with itself and repeated ones count once.
+
+        Raises
+        ------
+        InputError
+            If a pair is judged both positive and negative.
+        """
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        apart = i != j
+        first, last = np.minimum(i, j)[apart].astype(np.int64), np.maximum(i, j)[apart].astype(np.int64)
+        keys, at = np.unique(first * n + last, return_index=True)
+        judged = JudgedPairs(keys, positive[apart][at])
+        same, _ = judged.of(first, last, n)
+        require(not np.any(same != positive[apart]), "a pair of documents is judged both positive and negative")
+        edges = coo_array((np.ones(same.sum()), (first[same], last[same])), shape=(n, n))
+        _, components = connected_components(edges, directed=False)
+        known = np.zeros(n, np.bool_)
+        known[first] = known[last] = True
+        numbered, labels = np.unique(components[known], return_inverse=True)
+        found = np.full(n, -1, np.int32)
+        found[known] = labels
+        return cls(found, tuple(map(str, range(len(numbered)))), judged)
 
     @classmethod
     def from_clusters(cls, clusters: Iterable[str | None]) -> Truth | None:

@@ -129,6 +129,11 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         require(0.0 < self.coherence < 1.0, f"coherence must be in (0, 1), got {self.coherence}")
         require(0.0 < self.central <= 1.0, f"central must be in (0, 1], got {self.central}")
 
+    @property
+    def nested(self) -> bool:
+        """False: the sets, whose members are compared, depend on the threshold."""
+        return False
+
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the similar pairs of pages, with their r.
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
+from experiments.harness.cells import Cell
 from experiments.harness.extracted_collections import Stored
 from spotsigs.errors import require
 from spotsigs.evaluation.metrics import (
     MEASURES,
-    drawn,
+    RESAMPLES,
     ends,
+    resampled,
     resampled_micro,
     tallies,
 )
@@ -29,8 +31,8 @@ STEP = 0.02
 """Distance between a quality curve's thresholds; the paper's 0.4 and 0.44 are among them."""
 
 
-def thresholds(step: float) -> list[float]:
-    """Return the multiples of a step up to 1, rounded to decimals.
+def thresholds(step: float, *more: float | None) -> list[float]:
+    """Return the multiples of a step up to 1, rounded to decimals, and further thresholds, ascending.
 
     Raises
     ------
@@ -40,10 +42,12 @@ def thresholds(step: float) -> list[float]:
     count = round(1 / step) if step > 0 else 0
     require(count > 0 and abs(count * step - 1) < 1e-9, f"step must divide 1, as 0.02 does, got {step}")
     require(count <= 1000, f"step must be at least 0.001, got {step}")
-    return [round(number / count, 6) for number in range(1, count + 1)]
+    return sorted({*(round(number / count, 6) for number in range(1, count + 1)), *(tau for tau in more if tau)})
 
 
-def quality_curve(*, stored: Stored, method: Method, taus: Sequence[float], data: str) -> dict[str, Any]:
+def quality_curve(
+    *, stored: Stored, method: Method, taus: Sequence[float], data: str, pairs: bool = False
+) -> dict[str, Any]:
     """Evaluate a method at each threshold.
 
     One join serves all thresholds of a verified matcher, see `spotsigs.matching.thresholds.JoinedOnce`.
@@ -58,27 +62,32 @@ def quality_curve(*, stored: Stored, method: Method, taus: Sequence[float], data
         Thresholds, ascending; empty for a matcher without one.
     data : str
         Name of the collection.
+    pairs : bool
+        Return the pairs at the best threshold.
 
     Returns
     -------
     dict
         ``cells``: the figures at each threshold, see `spotsigs.runs.result.Result.metrics`; ``true, false, missed``:
-        pairs by threshold and truth cluster.
+        pairs by threshold and truth cluster; ``best``: with `pairs`, the pairs ``(i, j)`` at the best threshold.
     """
     joined = stored.joined(method)
-    truth = stored.truth()
+    truth = stored.truth(judged=True)
     thresholds: list[float | None] = list(taus) or [None]
     has_curve = method.tau is not None or thresholds == [None]
     require(has_curve, f"{method.matcher.label} has no threshold to draw a curve over")
     serial = replace(method, matcher=method.matcher.with_threads(1))
-    counts, cells = [], []
+    counts, cells, best = [], [], None
     for tau in thresholds:
         matched = joined(serial.at(tau).matcher)
         counts.append(tallies(matched.pairs, truth))
-        cells.append(Result.of(serial.at(tau), data, stored.source.collection, matched).metrics)
+        cells.append(Result.of(serial.at(tau), data, stored.source.collection, matched, truth=truth).metrics)
+        if pairs and (best is None or np.nan_to_num(cells[-1]["f1"]) > best[0]):
+            best = np.nan_to_num(cells[-1]["f1"]), matched.pairs
     return {
         "cells": cells,
         **{name: [c[m].tolist() for c in counts] for m, name in enumerate(("true", "false", "missed"))},
+        "best": None if best is None else [best[1].i.tolist(), best[1].j.tolist()],
     }
 
 
@@ -86,15 +95,16 @@ def quality_curve(*, stored: Stored, method: Method, taus: Sequence[float], data
 class Curve:
     """Quality of one method over thresholds.
 
-    All curves over one collection use the same resamples of truth clusters, so differences between them are paired.
-
     Attributes
     ----------
     value : dict
         Result of `quality_curve`.
+    rows : list of dict
+        Cells as rows of the table of cells.
     """
 
     value: dict[str, Any]
+    rows: Sequence[Cell] = ()
 
     @property
     def cells(self) -> list[dict[str, Any]]:
@@ -115,11 +125,6 @@ class Curve:
     def values(self, figure: str) -> FloatArray:
         """Return a figure of the cells by threshold, NaN where it is undefined."""
         return np.array([cell[figure] for cell in self.cells], float)
-
-    @cached_property
-    def resampled(self) -> FloatArray:
-        """Micro averages of each resample, shape (3, resamples, thresholds)."""
-        return resampled_micro(self.tallies, _paired(self.tallies[0].shape[1]))
 
     def interval(self, figure: str) -> FloatArray:
         """Return the ends of the 95 % interval of a figure, shape (2, thresholds), NaN where it is undefined."""
@@ -143,10 +148,21 @@ class Curve:
         return int(np.argmax(np.nan_to_num(self.values("f1"))))
 
 
-@lru_cache(maxsize=8)
-def _paired(clusters: int) -> FloatArray:
-    """Return how often each cluster is drawn in each resample, shape (resamples, clusters)."""
-    return drawn(np.ones(clusters))
+def paired_samples(points: Sequence[tuple[Curve, int]], resamples: int = RESAMPLES) -> FloatArray:
+    """Return the micro averages of curves over one collection at a position each, in the same bootstrap samples.
+
+    Returns
+    -------
+    ndarray of float64, shape (points, 3, resamples)
+        Precision, recall and F1 of each sample of truth clusters.
+    """
+    table = np.concatenate([[tally[at] for tally in curve.tallies] for curve, at in points])
+
+    def averages(kinds: FloatArray, drawn: FloatArray) -> FloatArray:
+        of_points = kinds.reshape(len(points), 3, -1)
+        return np.concatenate([resampled_micro((of[0], of[1], of[2]), drawn) for of in of_points])
+
+    return resampled(table, averages, resamples).reshape(len(points), 3, resamples)
 
 
 def compared(
@@ -157,15 +173,14 @@ def compared(
     The curves are compared at a threshold, or at the best F1 of each. A `relative` difference is divided by the value
     of the second curve.
     """
-    m = MEASURES.index(measure)
-    at_a, at_b = (curve.at(tau) if tau is not None and curve.taus else curve.best for curve in (a, b))
+    points = [(curve, curve.at(tau) if tau is not None and curve.taus else curve.best) for curve in (a, b)]
 
     def gap(x: Any, y: Any) -> Any:
         with np.errstate(invalid="ignore", divide="ignore"):
             return (x - y) / y if relative else x - y
 
-    resampled = gap(a.resampled[m, :, at_a], b.resampled[m, :, at_b])
-    return resampled_fact(name, gap(a.values(measure)[at_a], b.values(measure)[at_b]), resampled)
+    samples = paired_samples(points)[:, MEASURES.index(measure)]
+    return resampled_fact(name, gap(*(curve.values(measure)[at] for curve, at in points)), gap(*samples))
 
 
 def resampled_means(values: FloatArray, seed: int = 0) -> FloatArray:

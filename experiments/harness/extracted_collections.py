@@ -93,13 +93,19 @@ class Stored:
         """Return the collection ready to be matched by a method."""
         return method.joined(self.source.collection, self.extracted(seconds))
 
-    def truth(self) -> Truth:
-        """Return the truth of the collection, an InputError if it has none."""
+    def truth(self, *, judged: bool = False) -> Truth:
+        """Return the truth of the collection; an InputError if it has none, or judged pairs unless they serve."""
         found = None
         if self.source.signature is not None:
-            found = Truth.from_clusters(load_signatures(self.path).clusters)
+            known = load_signatures(self.path)
+            found = self.source.collection.truth(known.doc_ids, known.clusters, known.skipped)
+        how = "data.truth= names a file of them, or choose a collection that has labels, as data=gold"
         if found is None:
-            raise InputError("the collection has no truth to evaluate against; choose one that has, as in data=gold")
+            raise InputError(f"the collection has no truth to evaluate against; {how}")
+        if found.judged is not None and not judged:
+            raise InputError(
+                "this experiment needs clusters, and data.truth= has judged pairs; experiment=compare has both"
+            )
         return found
 
 

@@ -114,25 +114,32 @@ class Work:
         return None if cell["contended"] else float(cell["parse_ms"])
 
     def curves(
-        self, methods: Mapping[str, Method], taus: Sequence[float], describe: str, collection: Any = None
+        self, methods: Mapping[str, Method], taus: Sequence[float], describe: str, *, pairs: bool = False
     ) -> dict[str, Curve]:
-        """Return the quality curve of every method by label; that of a matcher without tau has a single point.
+        """Return the quality curve of every method by label, with the pairs at its best threshold if `pairs`.
 
-        The collection is that of the settings unless another is given by its name and itself.
+        A matcher without a threshold has a single point.
         """
-        name, documents = collection or (self.settings.names["data"], None)
-        stored = self.read_all(methods, documents)
+        stored, data = self.read_all(methods), self.settings.names["data"]
         tasks = [
-            task_of(quality_curve, stored[label], method, taus=taus if method.tau is not None else [], data=name)
+            task_of(
+                quality_curve,
+                stored[label],
+                method,
+                taus=list(taus) if method.tau is not None else [],
+                data=data,
+                pairs=pairs,
+            )
             for label, method in methods.items()
         ]
         curves = {}
         for label, (value, commit) in zip(methods, self._run(tasks, describe), strict=True):
-            curves[label] = Curve(value)
-            self.cells.extend(
+            rows = [
                 cell_of(cell, label=label, seed=self.settings.seed, commit=commit, contended=True)
                 for cell in value["cells"]
-            )
+            ]
+            curves[label] = Curve(value, rows)
+            self.cells.extend(rows)
         write_cells(self.folder, self.cells)
         return curves
 

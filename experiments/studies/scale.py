@@ -64,9 +64,6 @@ class Scale(Experiment):
         Memory budget of all processes.
     """
 
-    reads: ClassVar[tuple[str, ...]] = (
-        *("signature", "tau", "sets", "idf", "idf_min", "idf_max", "min_spots", "clusters", "keep"),
-    )
     documents: list[int] = field(default_factory=lambda: [20_000])
     memory: str = "2GB"
 

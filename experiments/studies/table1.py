@@ -76,7 +76,8 @@ class Table1(Experiment):
         """Write the table and the facts; return the table as text."""
         work = Work.begin(self.results, settings)
         methods = methods_of(self.methods, settings, **self.fixed)
-        curves = work.curves(methods, thresholds(self.step), "table1: quality")
+        taus = thresholds(self.step, *(method.tau for method in methods.values()))
+        curves = work.curves(methods, taus, "table1: quality")
         wanted = [(label, *at) for label, method in methods.items() for at in _settings(method, curves[label])]
         times = work.times([methods[label].at(tau) for label, tau, _ in wanted], self.repeats, "table1: times")
         cells = {(label, row): cell for (label, _, row), cell in zip(wanted, times, strict=True)}

@@ -60,7 +60,8 @@ def decided(kept: NDArray[np.bool_], truth: Truth) -> Decided:
     Decided(stories=3, stories_lost=1, duplicates=2, duplicates_left=1)
     """
     require(len(kept) == len(truth.labels), f"kept are {len(kept):,} documents, the truth {len(truth.labels):,}")
-    of = stories(truth)
+    known = _known(truth)
+    of, kept = stories(truth)[known], kept[known]
     n, found = len(np.unique(of)), len(np.unique(of[kept]))
     return Decided(n, n - found, len(of) - n, int(np.count_nonzero(kept)) - found)
 
@@ -76,15 +77,22 @@ def b_cubed(clusters: Clusters, truth: Truth) -> tuple[float, float, float]:
     return precision, recall, f1
 
 
+def _known(truth: Truth) -> NDArray[np.bool_]:
+    """Return the documents whose story is known: with judged pairs, those of any of them."""
+    return np.ones(len(truth.labels), np.bool_) if truth.judged is None else truth.labels >= 0
+
+
 def of_stories(kept: NDArray[np.bool_], clusters: Clusters, truth: Truth) -> NDArray[np.float64]:
-    """Return documents, kept ones, and sums of B-cubed precision and recall of each story, shape (4, stories)."""
-    wanted = stories(truth)
-    _, cell, sizes = np.unique(
-        clusters.labels * (wanted.max(initial=0) + 1) + wanted, return_inverse=True, return_counts=True
-    )
+    """Return documents, kept ones, and sums of B-cubed precision and recall of each story, shape (4, stories).
+
+    Documents whose story is unknown do not count, in clusters neither.
+    """
+    known = _known(truth)
+    wanted, kept, groups = stories(truth)[known], kept[known], clusters.labels[known].astype(np.int64)
+    _, cell, sizes = np.unique(groups * (wanted.max(initial=0) + 1) + wanted, return_inverse=True, return_counts=True)
     shared, of_story = sizes[cell], np.unique(wanted, return_inverse=True)[1]
     documents = np.bincount(of_story)
-    precision, recall = shared / np.bincount(clusters.labels)[clusters.labels], shared / documents[of_story]
+    precision, recall = shared / np.bincount(groups)[groups], shared / documents[of_story]
     sums = [np.bincount(of_story, weights, len(documents)) for weights in (kept, precision, recall)]
     return np.stack([documents, *sums])
 

@@ -46,7 +46,9 @@ class Quality:
     stories, stories_lost, duplicates, duplicates_left : int
         Their numbers, see `spotsigs.evaluation.documents.Decided`.
     true_pairs, reported_pairs, positive_pairs : int
-        Reported and true; reported; all true ones.
+        Reported and true; reported, with judged pairs those that are judged; all true ones.
+    unjudged_pairs : int
+        Reported pairs that are not judged, which count neither as true nor as false; 0 if labels are the truth.
     intervals : dict of str to (float, float)
         95 % intervals of the values above by resampling truth clusters; for B-cubed, ``lost`` and ``left``, stories.
     """
@@ -69,6 +71,7 @@ class Quality:
     true_pairs: int
     reported_pairs: int
     positive_pairs: int
+    unjudged_pairs: int
     intervals: dict[str, Interval]
 
 
@@ -108,8 +111,15 @@ def evaluate(
     require(clusters is None or isinstance(clusters, Clusters), f"clusters must be Clusters, got {shown(clusters)}")
     mask = isinstance(kept, np.ndarray) and kept.dtype == np.bool_ and kept.shape == (len(truth.labels),)
     require(kept is None or mask, f"kept must be True or False for each of {len(truth.labels):,} documents")
-    pairs = pairs if isinstance(pairs, Pairs) else _checked(pairs)
-    counted = tallies(pairs, truth)
+    reported = 0
+
+    def chunks() -> Chunks:
+        nonlocal reported
+        for chunk in pairs.chunks() if isinstance(pairs, Pairs) else _checked(pairs):
+            reported += len(chunk[0])
+            yield chunk
+
+    counted = tallies(chunks(), truth)
     values: dict[str, Any] = dict(zip(MEASURES, map(float, micro_averages(*counted)), strict=True))
     values |= zip(MACRO, map(float, macro_averages(*counted)), strict=True)
     kept, clusters = _documents(pairs, truth, clusters, kept)
@@ -123,6 +133,7 @@ def evaluate(
         true_pairs=round(true),
         reported_pairs=round(true + false),
         positive_pairs=round(true + missed),
+        unjudged_pairs=0 if truth.judged is None else reported - round(true + false),
         intervals=_intervals(counted, by_story, resamples) if resamples else {},
     )
 
@@ -155,20 +166,29 @@ def _checked(chunks: Any) -> Chunks:
 def tallies(pairs: Pairs | Chunks, truth: Truth) -> Tallies:
     """Count true, false and missed pairs by truth cluster, the input of every average and every resample.
 
+    With judged pairs, only those count, and clusters are components of the positive ones.
+
     The arrays are float64 of shape (n_clusters + 1,). Half a false pair belongs to each cluster it touches; the last
     entry is that of documents without a cluster.
     """
     chunks = pairs.chunks() if isinstance(pairs, Pairs) else pairs
     count = max(len(truth.names), int(truth.labels.max(initial=-1)) + 1)
     true, false = np.zeros(count + 1), np.zeros(count + 1)
+    sizes = np.bincount(truth.labels[truth.labels >= 0], minlength=count + 1).astype(float)
+    positive = sizes * (sizes - 1) / 2
+    if truth.judged is not None:
+        first = truth.judged.keys[truth.judged.positive] // len(truth.labels)
+        positive = np.bincount(truth.labels[first], minlength=count + 1).astype(float)
     for i, j, _ in chunks:
         a, b = truth.labels[i], truth.labels[j]
         same = (a == b) & (a >= 0)
+        different = ~same
+        if truth.judged is not None:
+            same, different = truth.judged.of(i, j, len(truth.labels))
         true += np.bincount(a[same], minlength=count + 1)
-        ends = np.concatenate([a[~same], b[~same]])
+        ends = np.concatenate([a[different], b[different]])
         false += np.bincount(np.where(ends < 0, count, ends), minlength=count + 1) / 2
-    sizes = np.bincount(truth.labels[truth.labels >= 0], minlength=count + 1).astype(float)
-    return true, false, sizes * (sizes - 1) / 2 - true
+    return true, false, positive - true
 
 
 def micro_averages(true: FloatArray, false: FloatArray, missed: FloatArray) -> FloatArray:
@@ -240,8 +260,8 @@ def _intervals(counted: Tallies, by_story: FloatArray, resamples: int) -> dict[s
 
     averages = np.concatenate(
         [
-            _resampled(np.stack(counted), of_pairs, resamples),
-            _resampled(np.round(by_story, 9), resampled_documents, resamples),
+            resampled(np.stack(counted), of_pairs, resamples),
+            resampled(np.round(by_story, 9), resampled_documents, resamples),
         ]
     )
     intervals = {}
@@ -252,10 +272,13 @@ def _intervals(counted: Tallies, by_story: FloatArray, resamples: int) -> dict[s
     return intervals
 
 
-def _resampled(
+def resampled(
     table: FloatArray, averages: Callable[[FloatArray, FloatArray], FloatArray], resamples: int
 ) -> FloatArray:
-    """Return the averages of each bootstrap sample of the columns of a table; equal columns are one kind."""
+    """Return the averages of each bootstrap sample of the columns of a table, shape (averages, resamples).
+
+    Equal columns are one kind: `averages` gets a column for each kind, and how often it is in each sample, see `drawn`.
+    """
     kinds, counts = np.unique(table, axis=1, return_counts=True)
     rng, batch = np.random.default_rng(0), max(1, _HELD // len(counts))
     samples = (drawn(counts, min(batch, resamples - first), rng) for first in range(0, resamples, batch))

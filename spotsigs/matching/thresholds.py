@@ -12,9 +12,8 @@ from spotsigs.storage.identity import identity
 class JoinedOnce:
     """The pairs of matchers over one corpus, joined once for matchers that differ in their threshold alone.
 
-    A verified matcher finds the same candidates at each threshold and reports those that reach it, so the pairs of a
-    higher threshold are a part of those of a lower one. A matcher without a threshold has one set of pairs. Any other
-    matcher runs each time.
+    A `nested` matcher, as most verified ones, finds the same candidates at each threshold and reports those that reach
+    it. A matcher without a threshold has one set of pairs. Any other matcher runs each time.
 
     Examples
     --------
@@ -34,7 +33,7 @@ class JoinedOnce:
     def at(self, matcher: Matcher) -> float | None:
         """Return the threshold of the join that has the matcher's pairs; None if the matcher has to run."""
         lowest, _ = self._found.get(_method(matcher), (None, None))
-        if lowest is None or matcher.threshold is None or not matcher.verified:
+        if lowest is None or matcher.threshold is None or not matcher.nested:
             return None
         return lowest if lowest <= matcher.threshold else None
 

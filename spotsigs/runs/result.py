@@ -79,17 +79,19 @@ class Result:
         matched: Matched[Any, Any],
         *,
         earlier: NDArray[np.bool_] | None = None,
+        truth: Truth | None = None,
         **more: Any,
     ) -> Result:
         """Decide about the documents of matched pairs, and evaluate the pairs, in passes over chunks of them.
 
-        The array `earlier` is that of `spotsigs.method.Method.decide`; `more` has other attributes of the result.
+        The array `earlier` is that of `spotsigs.method.Method.decide`; the truth is by default that of the collection;
+        `more` has other attributes of the result.
         """
         decisions, pairs = method.decide(matched, earlier=earlier)
         matched = replace(matched, pairs=pairs)
         # a new batch alone has no truth, for most of its pairs are with old documents; vectors have none
-        known = not matched.new_from and not isinstance(collection, VectorCollection)
-        truth = Truth.from_clusters(matched.signatures.clusters) if known else None
+        if truth is None and not matched.new_from and not isinstance(collection, VectorCollection):
+            truth = collection.truth(matched.doc_ids, matched.signatures.clusters, matched.skipped)
         groups, named = decisions.clusters, not isinstance(collection, VectorCollection)
         return cls(
             method=method,

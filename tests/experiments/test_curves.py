@@ -10,9 +10,9 @@ import pytest
 from runs import configured
 
 from baselines.imatch import IMatch
-from experiments.harness.curves import Curve, compared, quality_curve
+from experiments.harness.curves import Curve, compared, paired_samples, quality_curve, thresholds
 from experiments.harness.extracted_collections import Source, read
-from experiments.studies.quality import QualityCurves
+from experiments.studies.comparison import MethodComparison
 from spotsigs.contracts import ThresholdMatcher
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
@@ -41,9 +41,13 @@ def drawn_curve(seed=0, clusters=12, taus=(0.2, 0.4, 0.6)):
 def test_paired_samples_are_of_the_same_measures():
     """The differences of a study are drawn by other samples than the intervals of its cells."""
     curve, _, _ = drawn_curve()
+    other, _, _ = drawn_curve(seed=1)
+    samples = paired_samples([(curve, 1), (other, 1), (curve, 1)])
     for m, measure in enumerate(MEASURES):
-        np.testing.assert_allclose(ends(curve.resampled[m]), curve.interval(measure), atol=0.02)
-        np.testing.assert_allclose(curve.resampled[m].mean(0), curve.values(measure), atol=0.02)
+        for k, one in enumerate((curve, other)):
+            np.testing.assert_allclose(ends(samples[k, m]), one.interval(measure)[:, 1], atol=0.02)
+            assert samples[k, m].mean() == pytest.approx(one.values(measure)[1], abs=0.02)
+    np.testing.assert_array_equal(samples[0], samples[2])
 
 
 def test_best_and_difference():
@@ -57,6 +61,7 @@ def test_best_and_difference():
     assert found.value > 0
     with pytest.raises(ValueError, match=r"tau=0\.5 is not among"):
         curve.at(0.5)
+    assert thresholds(0.25, 0.44, None, 0.5) == [0.25, 0.44, 0.5, 0.75, 1]
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +112,7 @@ def test_an_unverified_matcher_runs_at_each_threshold_of_its_curve(stored):
 def test_a_curve_study_compares_with_the_best_of_the_others():
     curves = {name: drawn_curve(seed)[0] for seed, name in enumerate("abc")}
     best = {name: max(curve.values("f1")) for name, curve in curves.items()}
-    study = QualityCurves(
+    study = MethodComparison(
         methods={key: {} for key in "abc"},
         baselines=["c"],
         comparisons={"a - the best other": ["a", "b", "c"], "a / b - 1": ["a", "b"]},
@@ -135,4 +140,4 @@ def test_a_curve_study_compares_with_the_best_of_the_others():
 )
 def test_a_curve_study_checks_its_labels(wrong, message):
     with pytest.raises(InputError, match=message):
-        QualityCurves(methods={"a": "", "b": ""}, **wrong)
+        MethodComparison(methods={"a": "", "b": ""}, **wrong)

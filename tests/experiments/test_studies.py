@@ -25,10 +25,10 @@ from experiments.claims.verdicts import Verdict
 from experiments.config import Experiment, _require_read, composed, method_of, methods_of
 from experiments.harness.cells import cell_of
 from experiments.studies.arithmetic import _examples, _violations, narrow_boundaries
+from experiments.studies.comparison import MethodComparison
 from experiments.studies.figure4 import cosine_within
 from experiments.studies.lcs_tables import Sets, site_of
 from experiments.studies.partition_sizes import pairs_to_compare, partition_sizes
-from experiments.studies.quality import QualityCurves
 from experiments.studies.threads import thread_counts
 from spotsigs.errors import InputError
 from spotsigs.matching.partitions import partition_boundaries
@@ -110,7 +110,7 @@ class TestConfiguration:
     def test_all_names_every_experiment(self):
         everything = configured("experiment=all", "data=tiny").experiment
         named = {*everything.pages, *everything.vectors, "all", "claims"}
-        assert named | {"scale"} == set(EXPERIMENTS)
+        assert named | {"scale", "compare"} == set(EXPERIMENTS)
 
     def test_methods_take_the_seed_of_the_experiment(self):
         with initialize_config_dir(str(CONF), version_base="1.3"):
@@ -124,13 +124,13 @@ class TestConfiguration:
     def test_what_an_experiment_does_not_read_is_refused(self, word):
         refused = rf"experiment=figure5 does not read {word.partition('=')[0]}; it reads .*data"
         with pytest.raises(InputError, match=refused):
-            _require_read(QualityCurves(), "figure5", ["data=tiny", word])
+            _require_read(MethodComparison(), "figure5", ["data=tiny", word])
 
     @pytest.mark.parametrize(
         "word", ["data.path=x", "+experiment.methods.Mine=matcher=mine", "seed=3", "hydra.verbose=true"]
     )
     def test_what_every_experiment_reads_is_taken(self, word):
-        _require_read(QualityCurves(), "figure5", [word])
+        _require_read(MethodComparison(), "figure5", [word])
 
     def test_an_override_that_is_not_read_ends_the_run(self):
         words = ["experiment=figure5", "matcher=lsh_native", "signature=shingles1", "idf_min=0.9", "sets=true"]

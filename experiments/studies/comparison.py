@@ -1,4 +1,4 @@
-"""Quality of several methods on one collection or two: Figures 5 and 6, chain lengths, spot distances."""
+"""Methods compared on collections: Figures 5 and 6, best F1, and any methods on anyone's pages."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from experiments.claims.facts import Fact
-from experiments.config import Experiment, Settings, composed, method_of
-from experiments.harness.curves import STEP, Curve, compared, ends, finite, thresholds
+from experiments.config import Experiment, Settings, method_of
+from experiments.harness.curves import STEP, Curve, compared, finite, paired_samples, resampled_fact, thresholds
+from experiments.harness.method_choices import of_collection
 from experiments.harness.study import Work
 from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
+from experiments.studies.compared_methods import compare
 from spotsigs.errors import InputError, require
 
 Curves = dict[str, dict[str, Curve]]
@@ -24,8 +26,8 @@ MEASURED = (("f1", "F1", 0.44), ("precision", "precision", 0.44), ("recall", "re
 
 
 @dataclass(frozen=True, kw_only=True)
-class QualityCurves(Experiment):
-    """F1 of methods: over the threshold, or at the best threshold of each.
+class MethodComparison(Experiment):
+    """Figures of methods on collections: over the threshold, or at the best threshold of each.
 
     Attributes
     ----------
@@ -41,8 +43,9 @@ class QualityCurves(Experiment):
     further : list of str
         Words of further collections, evaluated if the collection of the run is `gold`, the default; those that cannot
         be fetched are omitted.
-    dots : bool
-        Draw the best F1 of each method as a dot with its interval, instead of F1 over the threshold.
+    view : {"lines", "dots", "table"}
+        F1 over the threshold; the best F1 of each method as a dot with its interval; or a table with F1, lost and left
+        over the threshold and the pairs that methods find or miss alone, see `experiments.studies.compared_methods`.
     marks : dict of str to list of dict
         Published values by panel, drawn on `gold` alone: the attributes of `Mark`.
     baselines : list of str
@@ -58,6 +61,22 @@ class QualityCurves(Experiment):
         Name of the fact that gives the largest minus the smallest best F1 of the drawn curves; empty for none.
     step : float
         Distance between thresholds, a divisor of 1. One exact join at the lowest threshold serves all of them.
+    chosen : list or None
+        Methods of the command line, in place of `methods`, see `experiments.harness.method_choices`.
+    collections : list or None
+        Collections of the command line, in place of that of ``data=``: choices of it, or overrides by name.
+    omitted : list of str
+        Matchers and signatures that are compared only if they are named: variants of others.
+    paired : dict of str to list of str
+        Signatures of a matcher that is usually not used with spots.
+    baseline : str
+        Method of the table that others are compared to; the first if empty.
+    repeats : int
+        Timed runs of each method at its best threshold; no times if 0.
+    limit : float
+        Seconds after which such a run is stopped.
+    listed : int
+        Pairs of each method that the lists of pairs show.
 
     References
     ----------
@@ -69,7 +88,7 @@ class QualityCurves(Experiment):
     methods: dict[str, dict[str, Any]] = field(default_factory=dict)
     panels: dict[str, dict[str, Any]] = field(default_factory=dict)
     further: list[str] = field(default_factory=list)
-    dots: bool = False
+    view: str = "lines"
     marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     baselines: list[str] = field(default_factory=list)
     comparisons: dict[str, list[str]] = field(default_factory=dict)
@@ -77,8 +96,18 @@ class QualityCurves(Experiment):
     at: dict[str, float] = field(default_factory=dict)
     spread: str = ""
     step: float = STEP
+    chosen: Any = None
+    collections: Any = None
+    omitted: list[str] = field(default_factory=list)
+    paired: dict[str, list[str]] = field(default_factory=dict)
+    baseline: str = ""
+    repeats: int = 1
+    limit: float = 300
+    listed: int = 10
 
     def __post_init__(self) -> None:
+        thresholds(self.step)
+        require(self.view in ("lines", "dots", "table"), f"view must be lines, dots or table, got {self.view!r}")
         labels = {self._label(method, panel) for panel, method in self._keys()}
         require(self.methods.keys() >= set(self.baselines), f"baselines must name methods, got {self.baselines}")
         named = {*self.relative, *self.at}
@@ -89,17 +118,19 @@ class QualityCurves(Experiment):
             require(len(compared_labels) > 1, f"comparisons: {name!r} needs at least two curves, got {compared_labels}")
 
     def __call__(self, settings: Settings) -> str:
-        """Write the figure and the facts; return a summary."""
+        """Write the figures, the table and the facts; return a summary."""
+        if self.view == "table":
+            return compare(self, settings)
         name = settings.names["experiment"]
         work = Work.begin(self.results, settings)
         curves: Curves = {settings.names["data"]: self._curves(work)}
         left_out = []
         for words in self.further if settings.names["data"] == "gold" else ():
-            own = composed(f"experiment={name}", *words.split(), f"workers={settings.workers}")
             try:
+                own = of_collection(settings, words)
                 curves[own.names["data"]] = self._curves(replace(work, settings=own))
             except InputError as error:
-                left_out.append(work.leave_out(own.names["data"], error))
+                left_out.append(work.leave_out(words.split()[0].removeprefix("data="), error))
         parts = [self.caption, *([self.marked] if "gold" in curves else []), " and ".join(curves)]
         written = self._drawn(work, name, "; ".join(parts), curves)
         work.facts([fact for collection, found in curves.items() for fact in self._facts(collection, found)])
@@ -116,10 +147,11 @@ class QualityCurves(Experiment):
             )
             for panel, name in self._keys()
         }
-        return work.curves(methods, thresholds(self.step), work.settings.names["experiment"])
+        taus = thresholds(self.step, *self.at.values(), *(method.tau for method in methods.values()))
+        return work.curves(methods, taus, work.settings.names["experiment"])
 
     def _drawn(self, work: Work, name: str, caption: str, curves: Curves) -> str:
-        if self.dots:
+        if self.view == "dots":
             points = [
                 _dot(collection, label, curve) for collection, found in curves.items() for label, curve in found.items()
             ]
@@ -166,9 +198,8 @@ class QualityCurves(Experiment):
         if self.spread:
             drawn = [self._label(method, panel) for panel, method in self._keys() if method not in self.baselines]
             best = np.array([_best(curves[label]) for label in drawn])
-            resampled = np.array([curves[label].resampled[2, :, curves[label].best] for label in drawn])
-            low, high = map(float, ends(np.ptp(resampled, axis=0)))
-            yield Fact(name=f"{collection}: {self.spread}", value=float(np.ptp(best)), low=low, high=high)
+            samples = paired_samples([(curves[label], curves[label].best) for label in drawn])[:, 2]
+            yield resampled_fact(f"{collection}: {self.spread}", float(np.ptp(best)), np.ptp(samples, axis=0))
 
 
 def _best(curve: Curve) -> float:

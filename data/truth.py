@@ -1,0 +1,161 @@
+"""Truth in a file of its own: clusters, judged pairs, or the qrels of TREC."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spotsigs.contracts import Collection, Shard
+from spotsigs.errors import InputError, counted, reason, require
+from spotsigs.formats.input_files import InputFile
+from spotsigs.records import Skipped, Truth
+
+COLUMNS = {2: "id, cluster", 3: "id, id, grade", 4: "the id, 0, id, grade of TREC"}
+Row = tuple[int, list[str]]
+"""Number of a line, and its columns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithTruth(Collection):
+    """Documents of a collection with the truth of a file.
+
+    Parameters
+    ----------
+    collection : Collection
+        Documents.
+    file : str
+        Table without quotes, separated by tabs, or by blanks. Two columns: id and cluster. Three columns: id, id and
+        grade; four columns: the same as TREC's qrels, whose second column is ignored. A grade above 0 is a duplicate,
+        any other none; about pairs that the file does not have, nothing is known. A first line of names is ignored.
+
+    Raises
+    ------
+    InputError
+        If the file is no such table, gives a page two clusters or a pair two grades, or names an unknown page.
+    """
+
+    collection: Any
+    file: str
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        try:
+            content = Path(self.file).expanduser().read_bytes()
+            content.decode()
+        except OSError as error:
+            raise InputError(f"data.truth: {self.file} cannot be read: {reason(error)}") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"data.truth: {self.file} is not UTF-8, at byte {error.start}") from error
+        object.__setattr__(self, "digest", hashlib.sha256(content).hexdigest())
+        rows = _rows(self.file, self.digest)
+        if self._clusters(rows):
+            return
+        selves = sum(row[0] == row[1] for _, row in self._judged(rows))
+        if selves:
+            sys.stderr.write(f"{self.file}: {counted(selves, 'pair')} of a page with itself is ignored\n")
+
+    @property
+    def idf_band(self) -> tuple[float, float]:  # type: ignore[override]
+        """Band of the collection."""
+        band: tuple[float, float] = self.collection.idf_band
+        return band
+
+    @property
+    def path(self) -> Any:
+        """Path of the collection, if it has one."""
+        return getattr(self.collection, "path", None)
+
+    def shards(self) -> Sequence[Shard]:
+        """Return the shards of the collection."""
+        shards: Sequence[Shard] = self.collection.shards()
+        return shards
+
+    def sources(self) -> Sequence[Any]:
+        """Return the files of the collection and that of the truth."""
+        return [*self.collection.sources(), InputFile(Path(self.file).expanduser(), self.file)]
+
+    def truth(self, doc_ids: Sequence[str], clusters: Iterable[str | None], skipped: Iterable[Skipped]) -> Truth | None:
+        """Return the truth of the file; a judgement of a page that could not be read is left out."""
+        number = {name: k for k, name in enumerate(doc_ids)}
+        rows = _rows(self.file, self.digest)
+        pairs = not self._clusters(rows)
+        named = {name: line for line, row in reversed(rows) for name in (row[:2] if pairs else row[:1])}
+        unread = {record.id.partition(" (")[0] for record in skipped}
+        unknown = sorted((line, name) for name, line in named.items() if name not in number and name not in unread)
+        if unknown:
+            line, name = unknown[0]
+            raise InputError(
+                f"data.truth: {self.file} names {counted(len(unknown), 'page')} that the collection does not have, the "
+                f"first {name!r} in line {line}; its ids are such as {next(iter(doc_ids), '')!r}"
+            )
+        if not pairs:
+            given = {row[0]: row[1] for _, row in rows}
+            return Truth.from_clusters(given.get(name) for name in doc_ids)
+        judged = [(number[a], number[b], same) for _, (a, b, same) in self._judged(rows) if a in number and b in number]
+        i, j, positive = (np.array(column) for column in zip(*judged, strict=True)) if judged else np.empty((3, 0), int)
+        return Truth.from_pairs(i.astype(np.int64), j.astype(np.int64), positive.astype(bool), len(doc_ids))
+
+    def _clusters(self, rows: Sequence[Row]) -> bool:
+        """Return whether the file has clusters, one for each page."""
+        if len(rows[0][1]) > 2:
+            return False
+        seen: dict[str, Row] = {}
+        for number, row in rows:
+            line, earlier = seen.setdefault(row[0], (number, row))
+            require(
+                earlier == row,
+                f"data.truth: line {number} of {self.file} gives {row[0]!r} the cluster {row[1]!r}, and line {line} "
+                f"gives it {earlier[1]!r}; delete one",
+            )
+        return True
+
+    def _judged(self, rows: Sequence[Row]) -> Iterator[tuple[int, tuple[str, str, bool]]]:
+        """Yield the line, both ids, and whether they are duplicates; both directions count once."""
+        seen: dict[tuple[str, ...], tuple[int, bool]] = {}
+        for number, (one, other, grade) in rows:
+            value = _grade(grade)
+            require(value is not None, f"data.truth: the grade {grade!r} in line {number} of {self.file} is no number")
+            same = bool(value and value > 0)
+            line, earlier = seen.setdefault(tuple(sorted((one, other))), (number, same))
+            require(
+                earlier == same or one == other,
+                f"data.truth: lines {line} and {number} of {self.file} contradict each other about {one!r} and "
+                f"{other!r}; delete one",
+            )
+            yield number, (one, other, same)
+
+
+@lru_cache(maxsize=2)
+def _rows(file: str, digest: str) -> list[Row]:
+    """Return the lines of a file with some content that are not empty, all with as many columns as the first."""
+    lines = Path(file).expanduser().read_text(encoding="utf-8-sig").splitlines()
+    separator = "\t" if any("\t" in line for line in lines[:1]) else None
+    rows = [(number, line.split(separator)) for number, line in enumerate(lines, 1) if line.strip()]
+    require(bool(rows), f"data.truth: {file} is empty; a line has {', or '.join(COLUMNS.values())}")
+    count = len(rows[0][1])
+    for number, row in rows:
+        require(
+            len(row) == count and count in COLUMNS,
+            f"data.truth: line {number} of {file} has {counted(len(row), 'column')}; every line has two "
+            f"({COLUMNS[2]}), three ({COLUMNS[3]}) or four ({COLUMNS[4]}), separated by tabs, or by blanks",
+        )
+    if count == 4:
+        rows = [(number, [row[0], row[2], row[3]]) for number, row in rows]
+    first = rows[0][1]
+    headed = _grade(first[2]) is None if count > 2 else [word.lower() for word in first] == ["id", "cluster"]
+    return rows[1:] if headed and len(rows) > 1 else rows
+
+
+def _grade(text: str) -> float | None:
+    """Return a grade; None for a text that is no number."""
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,68 @@
+"""Lists of the pairs that a method finds or misses, with the first lines of both pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+from spotsigs.output_files import write_csv, write_text
+
+HEADER = ("collection", "method", "list", "a", "b", "true", "found_by_others", "others", "first_line_a", "first_line_b")
+
+
+@dataclass(frozen=True)
+class PairList:
+    """Pairs of a method on a collection.
+
+    Attributes
+    ----------
+    collection, method, title : str
+        Whose pairs, and which of them.
+    pairs : list of (str, str)
+        Ids of the pages.
+    true : list of bool
+        Whether each pair is true.
+    found_by : list of int
+        Number of the other methods that find it.
+    others : int
+        Number of the other methods.
+    lines : mapping of str to str
+        First line of the pages that are shown, by id.
+    """
+
+    collection: str
+    method: str
+    title: str
+    pairs: Sequence[tuple[str, str]]
+    true: Sequence[bool]
+    found_by: Sequence[int]
+    others: int
+    lines: Mapping[str, str] = field(default_factory=dict)
+
+    def rows(self, most: int) -> Iterator[tuple[object, ...]]:
+        """Yield the columns of `HEADER` for the first pairs."""
+        for (a, b), true, found_by in list(zip(self.pairs, self.true, self.found_by, strict=True))[:most]:
+            lines = self.lines.get(a, ""), self.lines.get(b, "")
+            yield (self.collection, self.method, self.title, a, b, true, found_by, self.others, *lines)
+
+    def markdown(self, most: int) -> Iterator[str]:
+        """Yield the lines of a section of the page."""
+        wrong = sum(not true for true in self.true)
+        kinds = f", {wrong:,} of them false" if wrong else ""
+        yield f"\n{self.title.capitalize()} {len(self.pairs):,} pairs{kinds}.\n"
+        for _, _, _, a, b, true, found_by, others, one, other in self.rows(most):
+            by = f"; {found_by} of {others} others find it" if found_by else ""
+            yield f"- {'true' if true else 'false'}{by}\n  - `{a}`: {one}\n  - `{b}`: {other}"
+
+
+def write_pair_lists(folder: Path, lists: Sequence[PairList], most: int) -> None:
+    """Write ``pairs.csv``, with at most 100 pairs of a list, and ``pairs.md``, with at most `most`."""
+    write_csv(folder / "pairs.csv", HEADER, (row for listed in lists for row in listed.rows(100)))
+    lines = ["# Pairs that a method alone finds, and true pairs that it misses\n"]
+    lines.append("Each at its best threshold; pairs that most other methods find come first.")
+    for (collection, method), group in groupby(lists, lambda listed: (listed.collection, listed.method)):
+        lines.append(f"\n## {method} on {collection}")
+        lines += [line for listed in group for line in listed.markdown(most)]
+    write_text(folder / "pairs.md", "\n".join(lines) + "\n")

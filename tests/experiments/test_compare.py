@@ -1,0 +1,172 @@
+"""Any methods compared on any collections: choices, figures, differences, lists of pairs, and sentences."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hydra import initialize_config_dir
+from in_process import ROOT, front_door
+
+from experiments.harness.method_choices import chosen_methods
+from experiments.harness.timing import cost
+from spotsigs.errors import InputError
+
+FEW = ("experiment=compare", "experiment.step=0.1", "experiment.repeats=0", "workers=1", "engine=serial")
+
+
+def compared(folder, *words):
+    done = front_door(*FEW, f"experiment.results={folder}", *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def rows(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    mine = "{mine: {matcher: lsh_native, matcher.k: 2, signature: shingles3}}"
+    printed = compared(folder, "data=tiny", f"methods=[spotsigs, shingles1, imatch, {mine}, {{again: {{tau: 0.35}}}}]")
+    return printed, folder / "compare"
+
+
+def test_the_table_has_each_method_at_its_best_and_default_threshold(results):
+    printed, folder = results
+    found = pd.read_csv(folder / "compare.csv")
+    cells = pd.read_parquet(folder / "cells.parquet").set_index(["method", "tau"])
+    methods = ["spotsigs", "shingles1", "imatch, shingles1", "imatch, spotsigs", "mine", "again"]
+    assert {*found["method"]} == {*methods} == {*cells.index.get_level_values(0)}
+    for name, of in found.groupby("method"):
+        assert sorted(of["at"]) in (["best", "default"], ["best = default"])
+        assert of.loc[of["at"] != "default", "f1"].item() == cells.loc[name, "f1"].max()
+        default = of.loc[of["at"] != "best"].iloc[0]
+        assert default["tau"] == pytest.approx(0.35 if name == "again" else 0.44) or name.startswith("imatch")
+        for row in of.itertuples():
+            cell = cells.loc[name].loc[[row.tau]].iloc[0]
+            assert (row.f1, row.lost, row.left, row.bcubed_f1) == tuple(cell[["f1", "lost", "left", "bcubed_f1"]])
+    best = found[found["at"] != "default"]
+    assert best["f1"].is_monotonic_decreasing
+    caption = "Methods on tiny (45 pages, IDF [0.2, 1]), all with text=visible, boilerplate=keep, duplicates=text"
+    assert printed.startswith(caption)
+    for name in ("compare.md", "compare.tex", "compare.json", "curves.png", "curves.svg", "curves.csv"):
+        assert (folder / name).stat().st_size > 0
+
+
+def test_differences_are_paired_and_corrected(results):
+    found = pd.read_csv(results[1] / "compare.csv").set_index(["method", "at"])
+    same = found.loc["again", "best"]
+    assert (same["difference"], same["difference_low"], same["difference_high"], same["p_holm"]) == (0, 0, 0, 1)
+    worse = found.loc["imatch, spotsigs", "best = default"]
+    assert worse["difference"] == pytest.approx(worse["f1"] - found.loc["spotsigs", "best"]["f1"])
+    assert worse["difference_low"] <= worse["difference"] <= worse["difference_high"] < 0
+    assert worse["p"] < worse["p_holm"] < 0.05
+    assert worse["gap"].endswith(" *")
+    tested = found["p"].dropna().sort_values()
+    assert found.loc[tested.index[0], "p_holm"] == pytest.approx(min(1, tested.iloc[0] * len(tested)))
+
+
+def test_lists_have_the_pairs_of_the_runs(results, tmp_path):
+    """The pairs that a method misses are those of the truth that its own run does not report."""
+    found = pd.read_csv(results[1] / "compare.csv")
+    tau = found.loc[(found["method"] == "shingles1") & (found["at"] == "best"), "tau"].item()
+    words = ("data=tiny", "signature=shingles1", f"tau={tau}", "engine=serial", f"hydra.run.dir={tmp_path / 'run'}")
+    assert front_door(*words).returncode == 0
+    pairs = pd.read_parquet(tmp_path / "run" / "pairs.parquet")
+    reported = {frozenset(pair) for pair in pairs.iloc[:, :2].itertuples(index=False)}
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    listed = [row for row in rows(results[1] / "pairs.csv") if row["method"] == "shingles1"]
+    missed = [row for row in listed if row["list"] == "misses"]
+    assert 0 < len(missed) <= metrics["positive_pairs"] - metrics["true_pairs"]
+    for row in listed:
+        assert (frozenset((row["a"], row["b"])) in reported) == (row["list"] == "finds alone")
+        assert (row["true"] == "True") == (row["a"].split("/")[0] == row["b"].split("/")[0])
+        assert row["first_line_a"]
+    by = [int(row["found_by_others"]) for row in missed]
+    assert by == sorted(by, reverse=True)
+    assert f"{by[0]} of 5 others find it" in (results[1] / "pairs.md").read_text()
+
+
+def test_several_collections_and_judged_pairs(tmp_path):
+    path, pairs = tmp_path / "own.jsonl", tmp_path / "pairs.tsv"
+    texts = {"a1": "the bridge of the city is a bridge that will be built by the end of the year and the next one"}
+    texts |= {
+        "a2": texts["a1"] + " or so",
+        "b": "a win in the rain is a win and the team will be proud of it",
+        "c": "x",
+    }
+    path.write_text("".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items()))
+    pairs.write_text("a1\ta2\t1\na1\tb\t0\n")
+    mine = f"{{mine: 'data=jsonl data.path={path} data.truth={pairs}'}}"
+    printed = compared(tmp_path / "results", f"collections=[tiny, {mine}]", "methods=[spotsigs, brute_force]")
+    found = pd.read_csv(tmp_path / "results" / "compare" / "compare.csv")
+    assert found["collection"].unique().tolist() == ["tiny", "mine"]
+    assert {*found.loc[found["collection"] == "mine", "positive_pairs"]} == {1}
+    assert "curves_mine.svg" in printed
+    assert "mine (4 pages, IDF [0.2, 1])" in printed
+
+
+class TestChoices:
+    def chosen(self, *named, omitted=()):
+        with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+            return chosen_methods(list(named) or None, omitted, {"imatch": ["shingles1", "spotsigs"]})
+
+    def test_all_matchers_and_signatures_but_variants(self):
+        found = self.chosen(omitted=["spotsigs_the"])
+        assert next(iter(found)) == "spotsigs"
+        assert "spotsigs_the" not in found
+        assert found["cosine"] == {"matcher": "cosine", "signature": "spotsigs"}
+        assert found["shingles3"] == {"matcher": "spotsigs", "signature": "shingles3"}
+        assert found["imatch, shingles1"] == {"matcher": "imatch", "signature": "shingles1"}
+
+    @pytest.mark.parametrize(
+        ("named", "sentence"),
+        [
+            (["lsh", "spotsig"], "methods: spotsig is no matcher or signature; did you mean 'spotsigs'.; there are "),
+            (["lsh", {"lsh": {}}], "methods has lsh twice; give each a label"),
+            ([{"mine": "lsh"}], r"methods must be a list such as '\[spotsigs, lsh, .*', got"),
+        ],
+    )
+    def test_a_wrong_choice_is_one_sentence(self, named, sentence):
+        with pytest.raises(InputError, match=sentence):
+            self.chosen(*named)
+
+    @pytest.mark.parametrize(
+        ("words", "sentence"),
+        [
+            (["methods=[lsh]", "data=tiny"], "methods= is a key of experiment=compare; a run has matcher=, data="),
+            (
+                [*FEW, "data=tiny", "methods=[lsh]", "experiment.baseline=lhs"],
+                "'lhs' is not compared; did you mean 'lsh'",
+            ),
+            (
+                [*FEW, "data=tiny", "methods=[{mine: {k: 3}}]"],
+                "experiment.methods.mine has no key 'k'; a method has text",
+            ),
+            ([*FEW, "data=wt10g_like"], "data=wt10g_like has vectors without pages, and no truth"),
+            ([*FEW, "data=tiny", "methods=lsh"], "methods must be a list such as"),
+            ([*FEW, "data=tiny", "experiment.step=0.3"], "step must divide 1, as 0.02 does, got 0.3"),
+        ],
+    )
+    def test_a_wrong_word_ends_the_run(self, tmp_path, words, sentence):
+        done = front_door(*words, *([f"experiment.results={tmp_path}"] if FEW[0] in words else []))
+        assert done.returncode == 1
+        assert sentence in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_time_is_printed_with_its_disturbance(tmp_path):
+    from experiments.studies.compared_methods import _time
+
+    quiet = {"sort_hash_ms": 1, "cluster_ms": 2, "total_ms": 3, "memory_mib": 1, "peak_mb": 2, "contended": False}
+    assert _time(cost(quiet)) == 0.003
+    assert _time(cost(quiet | {"contended": True})) == "0.00†"
+    assert _time(cost({"over_s": 60})) == "over 60 s"
+    assert _time({}) is None
+    assert np.isfinite(cost(quiet)["measured_ms"])
