@@ -95,7 +95,7 @@ class Stored:
 
     def truth(self, *, judged: bool = False) -> Truth:
         """Return the truth of the collection; an InputError if it has none, or judged pairs unless they serve."""
-        found = None
+        found: Truth | None = None
         if self.source.signature is not None:
             known = load_signatures(self.path)
             found = self.source.collection.truth(known.doc_ids, known.clusters, known.skipped)

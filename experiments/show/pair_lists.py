@@ -9,7 +9,18 @@ from pathlib import Path
 
 from spotsigs.output_files import write_csv, write_text
 
-HEADER = ("collection", "method", "list", "a", "b", "true", "found_by_others", "others", "first_line_a", "first_line_b")
+HEADER = (
+    "collection",
+    "method",
+    "list",
+    "a",
+    "b",
+    "truth",
+    "found_by_others",
+    "others",
+    "first_line_a",
+    "first_line_b",
+)
 
 
 @dataclass(frozen=True)
@@ -22,8 +33,8 @@ class PairList:
         Whose pairs, and which of them.
     pairs : list of (str, str)
         Ids of the pages.
-    true : list of bool
-        Whether each pair is true.
+    kinds : list of str
+        Whether each pair is ``true``, ``false`` or ``unjudged``.
     found_by : list of int
         Number of the other methods that find it.
     others : int
@@ -36,25 +47,25 @@ class PairList:
     method: str
     title: str
     pairs: Sequence[tuple[str, str]]
-    true: Sequence[bool]
+    kinds: Sequence[str]
     found_by: Sequence[int]
     others: int
     lines: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self, most: int) -> Iterator[tuple[object, ...]]:
         """Yield the columns of `HEADER` for the first pairs."""
-        for (a, b), true, found_by in list(zip(self.pairs, self.true, self.found_by, strict=True))[:most]:
+        for (a, b), kind, found_by in list(zip(self.pairs, self.kinds, self.found_by, strict=True))[:most]:
             lines = self.lines.get(a, ""), self.lines.get(b, "")
-            yield (self.collection, self.method, self.title, a, b, true, found_by, self.others, *lines)
+            yield (self.collection, self.method, self.title, a, b, kind, found_by, self.others, *lines)
 
     def markdown(self, most: int) -> Iterator[str]:
         """Yield the lines of a section of the page."""
-        wrong = sum(not true for true in self.true)
-        kinds = f", {wrong:,} of them false" if wrong else ""
+        numbers = {kind: self.kinds.count(kind) for kind in ("false", "unjudged")}
+        kinds = "".join(f", {number:,} of them {kind}" for kind, number in numbers.items() if number)
         yield f"\n{self.title.capitalize()} {len(self.pairs):,} pairs{kinds}.\n"
-        for _, _, _, a, b, true, found_by, others, one, other in self.rows(most):
+        for _, _, _, a, b, kind, found_by, others, one, other in self.rows(most):
             by = f"; {found_by} of {others} others find it" if found_by else ""
-            yield f"- {'true' if true else 'false'}{by}\n  - `{a}`: {one}\n  - `{b}`: {other}"
+            yield f"- {kind}{by}\n  - `{a}`: {one}\n  - `{b}`: {other}"
 
 
 def write_pair_lists(folder: Path, lists: Sequence[PairList], most: int) -> None:

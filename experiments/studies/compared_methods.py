@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.config import Settings
 from experiments.harness.cells import Cell
-from experiments.harness.cross_validation import holm
+from experiments.harness.cross_validation import holm, positive_pairs
 from experiments.harness.curves import Curve, ends, paired_samples, thresholds
 from experiments.harness.method_choices import chosen_collections, chosen_methods, composed_methods
 from experiments.harness.study import Work
@@ -227,10 +227,10 @@ def _pair_lists(part: OnCollection) -> Iterator[PairList]:
     for label, curve in part.curves.items():
         row = np.array([number[name] for name in ids[label]], np.int64)
         one, other = (row[np.array(ends_of, np.int64)] for ends_of in curve.value["best"])
-        keys[label] = np.unique(np.minimum(one, other) * n + np.maximum(one, other))
+        keys[label] = np.unique(_keys(one, other, n))
     first = next(iter(part.methods))
-    truth, present = stored[first].truth(), {*ids[first]}
-    positive = _positive(truth, np.array([number[name] for name in ids[first]], np.int64), n)
+    truth, present = stored[first].truth(judged=True), {*ids[first]}
+    positive, negative = _known_pairs(truth, np.array([number[name] for name in ids[first]], np.int64), n)
     every, counts = np.unique(np.concatenate([*keys.values(), positive]), return_counts=True)
     counts = counts - np.isin(every, positive)
     names = list(number)
@@ -244,8 +244,9 @@ def _pair_lists(part: OnCollection) -> Iterator[PairList]:
             ("misses", every[misses][order], counts[misses][order]),
         ):
             pairs = [(names[key // n], names[key % n]) for key in chosen.tolist()]
-            true = np.isin(chosen, positive).tolist()
-            shown.append(PairList(part.name, label, title, pairs, true, others.tolist(), len(keys) - 1))
+            wrong = "false" if negative is None else np.where(np.isin(chosen, negative), "false", "unjudged")
+            kinds = np.where(np.isin(chosen, positive), "true", wrong).tolist()
+            shown.append(PairList(part.name, label, title, pairs, kinds, others.tolist(), len(keys) - 1))
     wanted = {name for listed in shown for pair in listed.pairs[:100] for name in pair if name in present}
     method = part.methods[first]
     lines = {
@@ -256,13 +257,18 @@ def _pair_lists(part: OnCollection) -> Iterator[PairList]:
     return (replace(listed, lines=lines) for listed in shown)
 
 
-def _positive(truth: Truth, row: Any, n: int) -> Any:
-    """Return the keys of all true pairs."""
-    from experiments.harness.cross_validation import positive_pairs
-
+def _known_pairs(truth: Truth, row: Any, n: int) -> tuple[Any, Any]:
+    """Return the keys of all true pairs, and of all judged false ones; None for the latter if all others are false."""
+    if truth.judged is not None:
+        i, j = np.divmod(truth.judged.keys, len(truth.labels))
+        keys = _keys(row[i], row[j], n)
+        return keys[truth.judged.positive], keys[~truth.judged.positive]
     known = np.flatnonzero(truth.labels >= 0)
     i, j = positive_pairs(truth.labels[known].astype(np.int64))
-    one, other = row[known[i]], row[known[j]]
+    return _keys(row[known[i]], row[known[j]], n), None
+
+
+def _keys(one: Any, other: Any, n: int) -> Any:
     return np.minimum(one, other) * n + np.maximum(one, other)
 
 

@@ -86,7 +86,7 @@ def test_lists_have_the_pairs_of_the_runs(results, tmp_path):
     assert 0 < len(missed) <= metrics["positive_pairs"] - metrics["true_pairs"]
     for row in listed:
         assert (frozenset((row["a"], row["b"])) in reported) == (row["list"] == "finds alone")
-        assert (row["true"] == "True") == (row["a"].split("/")[0] == row["b"].split("/")[0])
+        assert (row["truth"] == "true") == (row["a"].split("/")[0] == row["b"].split("/")[0])
         assert row["first_line_a"]
     by = [int(row["found_by_others"]) for row in missed]
     assert by == sorted(by, reverse=True)
@@ -109,6 +109,8 @@ def test_several_collections_and_judged_pairs(tmp_path):
     assert found["collection"].unique().tolist() == ["tiny", "mine"]
     assert {*found.loc[found["collection"] == "mine", "positive_pairs"]} == {1}
     assert "curves_mine.svg" in printed
+    listed = rows(tmp_path / "results" / "compare" / "pairs.csv")
+    assert {row["truth"] for row in listed if row["collection"] == "mine"} <= {"true", "false", "unjudged"}
     assert "mine (4 pages, IDF [0.2, 1])" in printed
 
 
