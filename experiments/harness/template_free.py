@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,9 +45,19 @@ class TemplateFree(Collection):
         return [partial(_texts, shard, remaining) for shard in self.collection.shards()]
 
 
-@lru_cache(maxsize=1)
+_found: dict[str, Mapping[str, NDArray[np.uint64]]] = {}  # of the last collection, by its repr: lists have no hash
+
+
 def _remaining(collection: Any) -> Mapping[str, NDArray[np.uint64]]:
     """Return the hashes of the remaining shingles of each page by its id."""
+    key = repr(collection)
+    if key not in _found:
+        _found.clear()
+        _found[key] = _without_template(collection)
+    return _found[key]
+
+
+def _without_template(collection: Any) -> Mapping[str, NDArray[np.uint64]]:
     found = extract(collection, VisibleText(), TemplateRemoval(signature=FINDER), Processes(workers=2))
     rows = zip(found.indptr[:-1], found.indptr[1:], strict=True)
     return dict(zip(found.doc_ids, (found.hashes[first:last] for first, last in rows), strict=True))

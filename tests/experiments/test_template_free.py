@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 
 import numpy as np
 from test_newsframes import collection, documents, tarballs  # noqa: F401
 
 from data.collections.gold import Gold
 from experiments.harness.template_free import FINDER, TemplateFree, remaining_text
+from spotsigs.contracts import Collection
 from spotsigs.engines import Serial
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.template_removal import TemplateRemoval
@@ -40,6 +42,23 @@ def test_the_text_has_the_shingles_that_remain(tmp_path):
 def extracted(pages, name):
     [page] = [page for page in documents(pages) if page.id == name]
     return visible_text(page)
+
+
+@dataclass(frozen=True)
+class Listed(Collection):
+    """Pages of a collection with a list among its fields, as PackageDocs has."""
+
+    pages: Gold
+    versions: list[str] = field(default_factory=lambda: ["1", "2"])
+
+    def shards(self):
+        return self.pages.shards()
+
+
+def test_a_collection_may_have_lists_among_its_fields(tmp_path):
+    pages = Gold(seed=2, pages=30, clusters=4, cache=tmp_path)
+    texts, same = (documents(TemplateFree(collection=each)) for each in (Listed(pages), pages))
+    assert [page.content for page in texts] == [page.content for page in same]
 
 
 def test_tokens_that_no_remaining_shingle_covers_are_left_out():
