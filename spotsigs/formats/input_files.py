@@ -41,11 +41,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file of the input."""
+    """A file of the input.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    name : str
+        Its path below the collection's folder, by which its records are named.
+    fault : str or None
+        Reason why it is not read, if that is known before it is opened.
+    """
 
     path: Path
-    name: str  # its path below the collection's folder, by which its records are named
-    fault: str | None = None  # the reason why it is not read, if that is known before it is opened
+    name: str
+    fault: str | None = None
 
 
 def find_sources(path: str) -> list[InputFile]:

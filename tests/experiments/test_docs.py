@@ -93,7 +93,7 @@ def referred():
     module, named = "", []
     for page in sorted((ROOT / "docs").glob("reference*.md")):
         for kind, name in re.findall(
-            r"^\.\. (currentmodule|autofunction|autoclass):: (\S+)$", page.read_text(), re.MULTILINE
+            r"^\.\. (currentmodule|autofunction|autoclass|autodata):: (\S+)$", page.read_text(), re.MULTILINE
         ):
             if kind == "currentmodule":
                 module = name
