@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from errno import EACCES, EDQUOT, EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import yaml
 from hydra import compose
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
@@ -23,7 +25,7 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from data.truth import WithTruth
-from experiments.run_folders import variant
+from experiments.run_folders import flat, variant
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import Keep
 from spotsigs.defaults import BAND
@@ -166,11 +168,62 @@ class Experiment(ABC):
         """Write the results; return a summary for the terminal."""
 
 
+CONF = Path(__file__).parents[1] / "conf"
+"""The configuration of the checkout."""
+
+
+@cache
+def _file(group: str, choice: str) -> dict[str, Any]:
+    """Return the values of a file of the configuration by dotted keys; none of the choices of other packages."""
+    path = CONF / group / f"{choice}.yaml"
+    return flat(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+@cache
+def _default_choices(experiment: str) -> dict[str, str]:
+    """Return the choice in each group without overrides, of runs of an experiment or ``None``."""
+    found: dict[str, str] = {}
+    for path in (CONF / "config.yaml", CONF / "experiment" / f"{experiment}.yaml"):
+        entries = yaml.safe_load(path.read_text(encoding="utf-8")).get("defaults", ()) if path.is_file() else ()
+        for entry in (entry for entry in entries if isinstance(entry, Mapping)):
+            found |= {str(key).removeprefix("override /"): str(value).lower() for key, value in entry.items()}
+    return found
+
+
+def changing(words: Iterable[str], choices: Mapping[str, str]) -> list[str]:
+    """Return the overrides without those that repeat a default, as ``workers=8`` does.
+
+    Parameters
+    ----------
+    words : iterable of str
+        Overrides of the command line.
+    choices : mapping of str to str
+        The choice in each group.
+    """
+
+    def repeats(word: str) -> bool:
+        key, _, value = word.partition("=")
+        group = key.partition(".")[0]
+        if key in GROUPS:
+            return key != "experiment" and _default_choices(str(choices.get("experiment"))).get(key) == value
+        if group == key:
+            values = _file("", "config")
+        else:
+            values = _file(group, str(choices.get(group)))
+            key = key if group == "experiment" else key.removeprefix(f"{group}.")
+        try:
+            return key in values and values[key] == yaml.safe_load(value)
+        except yaml.YAMLError:
+            return False
+
+    return [word for word in words if not repeats(word)]
+
+
 def _run_name(tau: object) -> str:
     """Return the path of a run below the folder of runs: its main choices, then the other overrides."""
     hydra, named = HydraConfig.get(), ("data", "signature", "matcher")
     tau = _decimal(tau) if _is_number(tau) else tau
-    rest = variant(hydra.overrides.task, (*named, "tau"))
+    rest = variant(changing(hydra.overrides.task, hydra.runtime.choices), (*named, "tau"))
     return "/".join(
         [*(str(hydra.runtime.choices[group]) for group in named), f"tau={tau}" + (f"+{rest}" if rest else "")]
     )
@@ -178,8 +231,7 @@ def _run_name(tau: object) -> str:
 
 def _results(*own: str) -> str:
     """Return the folder of results: the committed one for the defaults and for other values of `own` keys."""
-    given = HydraConfig.get().overrides.task if HydraConfig.initialized() else ()
-    name = variant(given, (*NOT_OF_RESULTS, *own))
+    name = variant(changed(), (*NOT_OF_RESULTS, *own))
     return f"results/variants/{name}" if name else "results"
 
 
@@ -348,6 +400,11 @@ def override(key: str, value: Any) -> str:
 def overrides() -> list[str]:
     """Return the overrides on the command line of the running job."""
     return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else []
+
+
+def changed() -> list[str]:
+    """Return the overrides on the command line that repeat no default."""
+    return changing(overrides(), HydraConfig.get().runtime.choices) if HydraConfig.initialized() else []
 
 
 def is_folder_chosen() -> bool:

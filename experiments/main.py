@@ -11,13 +11,10 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from experiments.config import Settings, files, is_folder_chosen, overrides, sentence, settings
+from experiments.config import CONF, Settings, files, is_folder_chosen, overrides, sentence, settings
 from experiments.run_folders import next_command, require_same
 from spotsigs import terminal
 from spotsigs.terminal import expand_home
-
-CONF = Path(__file__).parents[1] / "conf"
-"""The configuration of the checkout."""
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF.absolute()), config_name="config")

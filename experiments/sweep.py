@@ -6,9 +6,10 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from hydra.core.hydra_config import HydraConfig
@@ -16,10 +17,13 @@ from hydra.core.utils import JobReturn, JobStatus, setup_globals
 from hydra.experimental.callback import Callback
 from omegaconf import OmegaConf, open_dict, read_write
 
-from experiments.config import files, sentence, settings
+from experiments.config import changing, files, sentence, settings
 from experiments.run_folders import COMPLETE, IDENTITY, is_finished, variant
+from spotsigs.output_files import read_json
+from spotsigs.progress import SECONDS, log
 
 if TYPE_CHECKING:
+    from experiments.harness.cells import Cell
     from experiments.harness.sweep_cells import Ended, SweepCell
 
 SWEEP = "SPOTSIGS_SWEEP"
@@ -52,28 +56,44 @@ def launch(
     done = {number for number, (cell, _) in jobs.items() if is_finished(cell.folder, cell.about)}
     missing = [cell for number, (cell, _) in jobs.items() if number not in done]
     inputs = Path(os.environ.get(SWEEP, config.hydra.sweep.dir)).absolute() / "inputs"
-    running = run_cells(missing, inputs, missing[0].settings.workers) if missing else ()
     returned = [job for _, job in jobs.values()]
     common = set.intersection(*(set(job.overrides or ()) for job in returned)) if len(jobs) > 1 else set()
+    names = {
+        number: " ".join([word for word in job.overrides or () if word not in common] or job.overrides or ())
+        for number, (_, job) in jobs.items()
+    }
+    finished = (finished_before(number, jobs[number][0].folder) for number in done)
     with tqdm(total=len(jobs), unit="cell", disable=None) as bar:
+        running = run_cells(missing, inputs, missing[0].settings.workers, _Beat(bar, names)) if missing else ()
         try:
-            for count, ended in enumerate(
-                chain((finished_before(number, jobs[number][0].folder) for number in done), running), 1
-            ):
+            for count, ended in enumerate(chain(finished, running), 1):
                 cell, job = jobs[ended.number]
                 _end(context, cell, job, ended)
                 bar.update()
-                words = list(job.overrides or ())
-                own = [word for word in words if word not in common] or words
                 kept = ", finished before" if ended.number in done else ""
-                line = f"{count}/{len(jobs)} {' '.join(own)}: {_figures(ended)}{kept}"
+                line = f"{count}/{len(jobs)} {names[ended.number]}: {_figures(ended)}{kept}"
                 bar.write(line, file=sys.stdout)
                 sys.stdout.flush()
         except KeyboardInterrupt:
-            finished = sum(job.status is JobStatus.COMPLETED for job in returned)
-            bar.write(f"{finished} of {len(jobs)} cells are finished; the same command continues", file=sys.stdout)
+            count = sum(job.status is JobStatus.COMPLETED for job in returned)
+            bar.write(f"{count} of {len(jobs)} cells are finished", file=sys.stdout)
             raise
     return returned
+
+
+class _Beat:
+    """Shows the running cells and their seconds in the bar, without a terminal in a record of the log."""
+
+    def __init__(self, bar: Any, names: Mapping[int, str]) -> None:
+        self.bar, self.names, self.last = bar, names, monotonic()
+
+    def __call__(self, running: Mapping[int, float]) -> None:
+        shown = ", ".join(f"{self.names[number]} for {seconds:.0f} s" for number, seconds in running.items())
+        if not self.bar.disable:
+            self.bar.set_postfix_str(shown)
+        elif monotonic() - self.last >= SECONDS:
+            self.last = monotonic()
+            log.info("running: %s", shown)
 
 
 def _composed(
@@ -126,7 +146,7 @@ class SweepSummary(Callback):
 
     def on_multirun_start(self, config: Any, **_: Any) -> None:
         """Name the folder of the sweep by its overrides, and remove the list of an earlier sweep."""
-        name = variant(config.hydra.overrides.task) or "defaults"
+        name = variant(changing(config.hydra.overrides.task, config.hydra.runtime.choices)) or "defaults"
         folder = Path(config.hydra.sweep.dir).absolute() / "sweeps" / name
         os.environ[SWEEP] = str(folder)
         (folder / JOBS).unlink(missing_ok=True)
@@ -146,7 +166,8 @@ class SweepSummary(Callback):
 
     def on_multirun_end(self, config: Any, **_: Any) -> None:
         """Write and print the table; draw the figure."""
-        from experiments.show.sweep import write_sweep
+        from experiments.harness.cells import write_cells
+        from experiments.show.sweep import swept_keys, write_sweep
 
         folder = Path(os.environ.pop(SWEEP))
         shutil.rmtree(folder / "inputs", ignore_errors=True)
@@ -154,4 +175,19 @@ class SweepSummary(Callback):
             return
         lines = (folder / JOBS).read_text(encoding="utf-8").splitlines()
         jobs = {job["number"]: job for job in map(json.loads, lines)}
-        print(write_sweep(folder, [jobs[number] for number in sorted(jobs)]))  # noqa: T201
+        finished = [jobs[number] for number in sorted(jobs)]
+        cells = [_cell(job, swept_keys(finished)) for job in finished]
+        write_cells(folder, cells)
+        print(write_sweep(folder, finished, cells))  # noqa: T201
+
+
+def _cell(job: Mapping[str, Any], swept: Sequence[str]) -> Cell:
+    """Return the figures of a finished job, whose method is named by its swept choices."""
+    from experiments.harness.cells import cell_of
+    from experiments.show.sweep import typed
+
+    run = Path(job["folder"])
+    about, words = read_json(run / "run.json"), typed(job)
+    label = " ".join(f"{key}={words[key]}" for key in swept if key in words and key not in ("tau", "data", "seed"))
+    more = {key: about[key] for key in ("seed", "commit", "contended")}
+    return cell_of(read_json(run / COMPLETE), label=label, **more)

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import select
+import shlex
 import signal
 import socket
 import sys
@@ -31,12 +32,16 @@ GRACE_SECONDS = 1.0
 INTERRUPTED, TERMINATED = 130, 143
 """Exit codes of programs that SIGINT and SIGTERM ended, as shells count them."""
 
-STOPPED = "stopped: finished results are complete, others are not written; repeat the command to continue"
-
 UNHEARD = 141
 """Exit code of a program that SIGPIPE ended, as shells count it."""
 
 COMPILING = "compiling kernels, once on this machine for each kind of run: a first run takes some seconds longer"
+
+
+def stopped() -> str:
+    """Return the message of an interrupted program, with the command that continues."""
+    command = "the command" if is_command() else f"`{shlex.join(['python', *sys.argv])}`"
+    return f"stopped: finished results are complete, others are not written; repeat {command} to continue"
 
 
 def open_streams() -> None:
@@ -195,6 +200,6 @@ def end(code: int = INTERRUPTED) -> None:
             with suppress(psutil.Error):
                 worker.kill()
         remove_temporary()
-        sys.stderr.write(f"{STOPPED}\n")
+        sys.stderr.write(f"{stopped()}\n")
         sys.stderr.flush()
         os._exit(code)

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from experiments.claims.facts import Fact, write_facts
-from experiments.config import NOT_OF_RESULTS, Settings, overrides
+from experiments.config import NOT_OF_RESULTS, Settings, changed
 from experiments.harness.cells import Cell, cell_of, write_cells
 from experiments.harness.curves import Curve, quality_curve
 from experiments.harness.extracted_collections import Source, Stored, read_together
@@ -250,7 +250,7 @@ def run(settings: Settings) -> str:
             return text
         reasons = problems(about, work.left_out, work.cache.contended)
         reasons += ["the code changed during the run"] if provenance() != about else []
-        other = variant(overrides(), (*NOT_OF_RESULTS, "experiment.results"))
+        other = variant(changed(), (*NOT_OF_RESULTS, "experiment.results"))
         reasons += [f"{other} is not the default configuration"] if other else []
         seconds, inputs = perf_counter() - start, _checksums(work.inputs.values())
         said = record(results, name, written, seconds=seconds, inputs=inputs, reasons=reasons, about=about)

@@ -8,9 +8,9 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from multiprocessing import forkserver, get_all_start_methods, get_context, parent_process
+from multiprocessing import forkserver, get_all_start_methods, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import perf_counter
@@ -72,8 +72,12 @@ class Group:
     threads: int | None  # threads of a kernel if the user sets no number; None: the group runs alone
 
 
-def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int) -> Iterator[Ended]:
-    """Run cells in worker processes and yield each as it ends.
+Beat = Callable[[Mapping[int, float]], None]
+"""Function of the numbers of the running cells, each with its seconds so far."""
+
+
+def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int, beat: Beat) -> Iterator[Ended]:
+    """Run cells in worker processes and yield each as it ends; call `beat` each second without an end.
 
     Cells that differ in their threshold alone share a process and one join. With ``timing=true`` each cell runs in a
     process of its own, one after the other, and shares the extracted signatures of the folder `inputs` alone.
@@ -94,7 +98,7 @@ def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int) -> Iterato
         )
         for found in groups.values()
     ]
-    yield from _in_processes(tasks, processes, context)
+    yield from _in_processes(tasks, processes, context, beat)
 
 
 def _input_key(settings: Settings) -> str:
@@ -152,14 +156,19 @@ def _context(modules: Iterable[str]) -> Any:
         return get_context("spawn")
     context: Any = get_context("forkserver")
     context.set_forkserver_preload([__name__, "pyarrow.parquet", "scipy.sparse.csgraph", *modules])
-    forkserver.ensure_running()
+    resource_tracker.ensure_running()  # it would unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: its parent alone ends it by Ctrl-C
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return context
 
 
-def _in_processes(groups: Sequence[Group], processes: int, context: Any) -> Iterator[Ended]:
+def _in_processes(groups: Sequence[Group], processes: int, context: Any, beat: Beat) -> Iterator[Ended]:
     """Run each group in a fresh process, so that the memory measured there is its own; yield each cell that ends."""
-    waiting = deque(groups)
-    running: dict[Any, tuple[Any, set[int]]] = {}
+    waiting: deque[Group] = deque(groups)
+    running: dict[Any, tuple[Any, dict[int, float]]] = {}  # the earliest begin of each unfinished cell
     try:
         while waiting or running:
             while waiting and len(running) < processes:
@@ -167,8 +176,11 @@ def _in_processes(groups: Sequence[Group], processes: int, context: Any) -> Iter
                 process = context.Process(target=_work, args=(sender, waiting[0]))
                 process.start()
                 sender.close()
-                running[receiver] = process, {cell.number for cell in waiting.popleft().cells}
-            ready: list[Any] = wait(list(running))
+                running[receiver] = process, dict.fromkeys((c.number for c in waiting.popleft().cells), perf_counter())
+            ready: list[Any] = wait(list(running), 1.0)
+            if not ready:
+                firsts = [next(iter(unfinished.items()), None) for _, unfinished in running.values()]
+                beat({number: perf_counter() - began for number, began in filter(None, firsts)})
             for receiver in ready:
                 process, unfinished = running[receiver]
                 try:
@@ -179,7 +191,8 @@ def _in_processes(groups: Sequence[Group], processes: int, context: Any) -> Iter
                     died = InputError(f"a worker process ended before its cells, with exit code {process.exitcode}")
                     yield from (Ended(number=number, error=died) for number in sorted(unfinished))
                 else:
-                    unfinished.discard(ended.number)
+                    unfinished.pop(ended.number)
+                    running[receiver] = process, dict.fromkeys(unfinished, perf_counter())
                     yield ended
     finally:
         for process, _ in running.values():

@@ -119,6 +119,7 @@ def draw_lines(
     caption: str = "",
     columns: int | None = None,
     computed: Sequence[str] = (),
+    size: tuple[float, float] = (3.6, 3.4),
 ) -> None:
     """Draw lines with their intervals and write ``path`` as svg, png, pdf and csv.
 
@@ -136,6 +137,8 @@ def draw_lines(
         Panels in a row; all of them if omitted.
     computed : sequence of str
         Series that are computed, not measured: they have no markers.
+    size : tuple of float
+        Width and height of a panel in inches.
     """
     across = min(columns or len(panels), len(panels))
     down = math.ceil(len(panels) / across)
@@ -157,8 +160,8 @@ def draw_lines(
         if not any(panel.named_lines for panel in panels):
             _legend(figure, list(axes))
 
-    width = 5.0 if across == 1 else 3.6 * across
-    _write(path, points, draw, caption, width=width, height=3.4 * down)
+    width = 5.0 if across == 1 else size[0] * across
+    _write(path, points, draw, caption, width=width, height=size[1] * down + 0.3 * (down > 1))
 
 
 def _name_line(axis: Axes, series: str, end: Point, color: str) -> None:

@@ -1,65 +1,87 @@
-"""The end of a sweep: the paper's table with a row for each cell, and its quality over the threshold as a figure."""
+"""The end of a sweep: the paper's table with a row for each cell, and quality over the threshold as a figure."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
+from os.path import relpath
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from experiments.claims.published import published_row
 from experiments.show.table1_row import QUALITY, ROW, row_cell
-from experiments.show.tables import Column, Table
-from spotsigs.output_files import read_json
-from spotsigs.runs.runner import COMPLETE
+from experiments.show.tables import ABSENT, Column, Table
+from spotsigs.output_files import write_json
+from spotsigs.runs.provenance import provenance
 from spotsigs.runs.summary import shown_path
 
 TIMES = ("sort_hash_ms", "cluster_ms", "total_ms")
 
-PRINTED = ("row", "tau", "total_ms", *QUALITY, "best")
-"""Columns of a narrow terminal, besides the swept keys."""
-
 MEASURED, PUBLISHED = "measured", "published"
+
+FIGURES = (
+    *(f"{key}_{end}" for key in QUALITY for end in ("low", "high")),
+    *("macro_f1", "bcubed_precision", "bcubed_recall", "bcubed_f1"),
+    *("stories", "stories_lost", "duplicates", "duplicates_left", "kept", "removed", "pairs", "peak_mb"),
+)
+"""Figures of a cell that the files have besides the columns of Table 1."""
 
 SHARED_TIMES = (
     "* Times and memory: cells ran at the same time, and those that differ in tau alone have the time of one join at "
     "the lowest tau; timing=true runs each cell alone."
 )
 
+SHORT = {
+    "Sort/Hash(msec)": "Hash", "Clust.(msec)": "Clust.", "Total(msec)": "Total", "#Spots": "Spots", "signature": "sig.",
+}  # fmt: skip
+SHORT_TIMES = "Hash, Clust., Total: msec."
+MOST_VALUES = 8
+"""Values of a key that a caption lists."""
+
 Row = dict[str, Any]
 
 
-def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> str:
+def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]], cells: Sequence[Row]) -> str:
     """Write the table and the figure of a sweep; return the table and the paths.
 
     Parameters
     ----------
     folder : Path
-        Receives ``sweep.csv``, ``sweep.md`` and ``sweep.tex``, the paper's columns, and ``quality.svg``,
-        ``quality.png`` and ``quality.csv`` if the sweep has several thresholds and truth.
+        Receives ``sweep.csv``, ``sweep.json``, ``sweep.md`` and ``sweep.tex``; ``quality.svg``, ``quality.png`` and
+        ``quality.csv`` if the sweep has several thresholds and truth.
     jobs : sequence of mapping
         ``words``, the overrides, and ``folder`` of each finished cell.
+    cells : sequence of dict
+        Figures of each, see `experiments.harness.cells`.
     """
-    table, swept = sweep_table(jobs), _swept(jobs)
+    swept = swept_keys(jobs)
+    table = sweep_table(folder, jobs, cells)
     table.write(folder, "sweep")
+    names = [column.name for column in table.columns]
+    rows = [{name: row.get(name) for name in names} for row in table.rows]
+    write_json(folder / "sweep.json", {"caption": table.caption, "rows": rows} | provenance())
     drawn = _draw(folder, table, swept)
     paths = [*([f"figure: {shown_path(drawn)}"] if drawn else []), f"sweep: {shown_path(folder)}"]
-    return "\n".join(["", printed(table, swept), "", *paths])
+    width = shutil.get_terminal_size((160, 24)).columns
+    return "\n".join(["", printed(table, swept, width), "", *paths])
 
 
-def sweep_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
+def sweep_table(folder: Path, jobs: Sequence[Mapping[str, Any]], cells: Sequence[Row]) -> Table:
     """Return the swept choices, as typed, and the columns of Table 1; published rows follow measured ones."""
-    swept = _swept(jobs)
-    rows: list[dict[str, Any]] = []
-    for job in jobs:
-        row = _row(job, swept)
-        same = {key: value for key, value in row.items() if key not in ("folder", *TIMES)}
+    swept = swept_keys(jobs)
+    rows: list[Row] = []
+    for job, cell in zip(jobs, cells, strict=True):
+        row = _row(folder, job, cell, swept)
+        same = {key: value for key, value in row.items() if key not in ("folder", "peak_mb", *TIMES)}
         if row["tau"] is None and any(same.items() <= other.items() for other in rows):
             continue  # a method without a threshold has one row
         rows.append(row)
-        if (paper := _published(job)) is not None:
-            rows.append(paper | {key: row[key] for key in swept} | {"row": PUBLISHED})
+        if (paper := published_row(cell | {"data": cell["collection"]}, job["words"])) is not None:
+            paper |= {"idf": row_cell(paper, "IDF"), "row": PUBLISHED}
+            rows.append(paper | {key: row[key] for key in swept})
     rows = [row | {"best": ""} for row in rows]
     _mark_best(rows, swept)
     shared = any(row.get("shared") for row in rows)
@@ -72,36 +94,51 @@ def sweep_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
             columns.append(Column(name=key, title=title + ("*" if shared and key in TIMES else ""), form=form))
     if any(row.get("best") for row in rows):
         columns.append(Column(name="best", title="Best"))
-    folders = [Column(name="joined_at"), Column(name="folder")]
+    columns += [Column(name=name) for name in (*FIGURES, "joined_at", "folder")]
     notes = (SHARED_TIMES,) if shared else ()
-    return Table(caption=f"{len(jobs)} cells", columns=[*columns, *folders], rows=rows, notes=notes)
+    return Table(caption=_caption(jobs, cells), columns=columns, rows=rows, notes=notes)
 
 
-def _swept(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
+def typed(job: Mapping[str, Any]) -> dict[str, str]:
+    """Return the overrides of a cell by key."""
+    return dict(word.lstrip("+").partition("=")[::2] for word in job["words"])
+
+
+def swept_keys(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the keys whose values differ between cells, in the order of the command."""
     values: dict[str, set[str]] = {}
     for job in jobs:
-        for word in job["words"]:
-            key, _, value = word.lstrip("+").partition("=")
+        for key, value in typed(job).items():
             values.setdefault(key, set()).add(value)
     return [key for key, found in values.items() if len(found) > 1]
 
 
-def _row(job: Mapping[str, Any], swept: Sequence[str]) -> Row:
+def _row(folder: Path, job: Mapping[str, Any], cell: Row, swept: Sequence[str]) -> Row:
     """Return the row of a finished cell, by the keys of ``metrics.json`` and the swept keys."""
-    folder = Path(job["folder"])
-    metrics, contended = read_json(folder / COMPLETE), read_json(folder / "run.json")["contended"]
-    typed = dict(word.lstrip("+").partition("=")[::2] for word in job["words"])
-    figures = {key: metrics.get(key) for key, _ in ROW.values()}
-    figures |= {"idf": row_cell(metrics, "IDF"), "joined_at": metrics.get("joined_at"), "folder": str(folder)}
-    choices = {key: typed.get(key) for key in swept if key != "tau"}
-    return {**choices, "row": MEASURED, **figures, "shared": contended or metrics.get("joined_at") is not None}
+    figures = {key: cell.get(key) for key in (*(key for key, _ in ROW.values()), *FIGURES, "joined_at")}
+    figures |= {"idf": row_cell(cell, "IDF"), "folder": relpath(job["folder"], folder)}
+    choices = {key: typed(job).get(key) for key in swept if key != "tau"}
+    shared = cell["contended"] or cell["joined_at"] is not None
+    return {**choices, "row": MEASURED, **figures, "shared": shared}
 
 
-def _published(job: Mapping[str, Any]) -> Row | None:
-    """Return the published row of a cell, if there is one."""
-    paper = published_row(read_json(Path(job["folder"]) / COMPLETE), job["words"])
-    return None if paper is None else {**paper, "idf": row_cell(paper, "IDF")}
+def _caption(jobs: Sequence[Mapping[str, Any]], cells: Sequence[Row]) -> str:
+    """Return a sentence with the collections, methods, thresholds and other swept values."""
+    values: dict[str, dict[str, None]] = {key: {} for key in ("collection", "matcher", "signature", "tau")}
+    for job, cell in zip(jobs, cells, strict=True):
+        own = typed(job) | {key: cell[key] for key in ("collection", "matcher", "signature")}
+        own |= {"tau": "" if cell["tau"] is None else f"{cell['tau']:g}"}
+        for key in (*values, *swept_keys(jobs)):
+            if key != "data" and own.get(key):
+                values.setdefault(key, {})[own[key]] = None
+    collections = ", ".join(values.pop("collection"))
+    rest = (f"{key}={_listed(list(found))}" for key, found in values.items() if found)
+    return f"{len(jobs)} cells of {collections}: {'; '.join(rest)}"
+
+
+def _listed(values: Sequence[str]) -> str:
+    few = len(values) <= MOST_VALUES
+    return ", ".join(values) if few else f"{values[0]}, {values[1]}, ... {values[-1]} ({len(values)} values)"
 
 
 def _mark_best(rows: Sequence[Row], swept: Sequence[str]) -> None:
@@ -119,47 +156,112 @@ def _method(row: Row, swept: Sequence[str]) -> tuple[Any, ...]:
     return tuple(row[key] for key in swept if key != "tau")
 
 
-def printed(table: Table, swept: Sequence[str]) -> str:
-    """Return the table, or its main columns if the terminal is narrower; its files have the others."""
-    widest = max(map(len, replace(table, notes=()).text().splitlines()))
-    if widest <= shutil.get_terminal_size((160, 24)).columns:
-        return table.text()
-    shown = [replace(c, title=c.title if c.name in (*swept, *PRINTED) else "") for c in table.columns]
-    return replace(table, columns=shown).text()
+def printed(table: Table, swept: Sequence[str], width: int) -> str:
+    """Return the table in the first of its forms that fits a width: all, without shared columns, short, grouped.
+
+    A column with one value moves to the caption; then heads are abbreviated; then each method is a line above its
+    rows. The figures of quality are in every form.
+    """
+    forms = list(_forms(table, swept))
+    form = next((form for form in forms if max(map(len, form.lines)) <= width), forms[-1])
+    texts = [table.caption, *table.notes]
+    if form.shared:
+        texts[0] += f". In all rows: {form.shared}"
+    if form.short:
+        texts.append(SHORT_TIMES)
+    caption, *notes = (textwrap.fill(text, width, break_long_words=False) for text in texts)
+    return "\n".join([caption, "", *form.lines, *([""] if notes else []), *notes])
+
+
+class _Form(NamedTuple):
+    """Lines of a form of the table, the columns that it moved to the caption, and whether heads are abbreviated."""
+
+    lines: list[str]
+    shared: str = ""
+    short: bool = False
+
+
+def _forms(table: Table, swept: Sequence[str]) -> Iterator[_Form]:
+    yield _Form(table.lines())
+    kept, shared = [], []
+    for column in (column for column in table.columns if column.title):
+        values = {column.printed(row) for row in table.rows}
+        if len(values) == 1 and column.name not in (*QUALITY, *swept):
+            shared.append(f"{column.title} {values.pop()}")
+        else:
+            kept.append(column)
+    common = ", ".join(shared)
+    less = replace(table, columns=kept)
+    yield _Form(less.lines(), common)
+    short = _shortened(less)
+    yield _Form(short.lines(gap=" "), common, short=True)
+    keys = [key for key in swept if key != "tau"]
+    narrow = replace(short, columns=[column for column in short.columns if column.name not in keys])
+    heads = [" ".join(f"{key}={row[key]}" for key in keys) for row in table.rows]
+    title, *rows = narrow.lines(gap=" ")
+    grouped = [title]
+    for head, lines in groupby(zip(heads, rows, strict=True), key=lambda pair: pair[0]):
+        grouped += [*([head] if head else []), *(line for _, line in lines)]
+    yield _Form(grouped, common, short=True)
+
+
+def _shortened(table: Table) -> Table:
+    """Return the table with abbreviated heads and values."""
+
+    def value(row: Row, column: Column) -> Any:
+        if column.name == "row":
+            return "" if row["row"] == MEASURED else "publ."
+        if column.name == "idf":
+            return "-".join(end.removeprefix("0") or "0" for end in row["idf"].strip("[]").split(", "))
+        return "-" if column.name not in QUALITY and column.printed(row) == ABSENT else row.get(column.name)
+
+    heads = {column: column.title.rstrip("*") for column in table.columns}
+    columns = [replace(column, title=SHORT.get(head, head)) for column, head in heads.items()]
+    return replace(
+        table, columns=columns, rows=[{c.name: value(row, c) for c in table.columns} for row in table.rows], notes=()
+    )
 
 
 def _draw(folder: Path, table: Table, swept: Sequence[str]) -> Path | None:
-    """Draw F1, precision and recall over tau, with the published points; None without several thresholds or truth."""
-    rows = [row for row in table.rows if row["row"] == MEASURED and row["f1"] is not None]
-    if len({row["tau"] for row in rows if row["tau"] is not None}) < 2:
+    """Draw F1, precision and recall over tau, a panel for each method; None without several thresholds or truth.
+
+    Methods are in order of their best F1; the interval of F1 is a band, the published F1 a star or a line.
+    """
+    rows = [row for row in table.rows if row["f1"] is not None]
+    taus = sorted({row["tau"] for row in rows if row["tau"] is not None and row["row"] == MEASURED})
+    if len(taus) < 2:
         return None
     from experiments.show.figures import Mark, Panel, Point, draw_lines
 
-    taus = sorted({row["tau"] for row in rows if row["tau"] is not None})
-    titles = {"f1": "F1", "precision": "precision", "recall": "recall"}
-    points = [
-        Point(panel=title, series=" ".join(map(str, _method(row, swept))) or "F1", x=tau, y=row[key])
-        for key, title in titles.items()
-        for row in sorted(rows, key=lambda row: row["tau"] or 0)
-        if row[key] is not None
-        for tau in ([row["tau"]] if row["tau"] is not None else taus)
-    ]
-    papers = [row for row in table.rows if row["row"] == PUBLISHED]
-    panels = [
-        Panel(
-            name=title,
-            x_label="similarity threshold τ",
-            y_label=title,
-            y_range=(0, 1.05),
-            x_ticks=taus if len(taus) < 8 else (),
-            marks=[
-                Mark(label=f"{row['method']} {row[key]:.2f}", x=row["tau"], y=row[key], side=side)
-                for row, side in zip(papers, ("right", "below", "left") * len(papers), strict=False)
-                if row.get(key) is not None
-            ],
-        )
-        for key, title in titles.items()
-    ]
-    caption = "Quality over the threshold" + ("; stars and dashed lines are published" if papers else "")
-    draw_lines(folder / "quality", panels, points, caption)
+    methods: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: row["tau"] or 0):
+        methods.setdefault(", ".join(map(str, _method(row, swept))) or "F1", []).append(row)
+    best = {name: max(row["f1"] for row in own if row["row"] == MEASURED) for name, own in methods.items()}
+    points, panels = [], []
+    for name in sorted(methods, key=lambda name: -best[name]):
+        points += [
+            Point(panel=name, series=title, x=tau, y=row[key], **_interval(row, key))
+            for key, title in {"f1": "F1", "precision": "precision", "recall": "recall"}.items()
+            for row in methods[name]
+            if row["row"] == MEASURED and row[key] is not None
+            for tau in ([row["tau"]] if row["tau"] is not None else taus)
+        ]
+        marks = [
+            Mark(label=f"published F1 {row['f1']:.2f}".replace("0.", "."), x=row["tau"], y=row["f1"], side="below")
+            for row in methods[name]
+            if row["row"] == PUBLISHED
+        ]
+        ticks = taus if len(taus) < 6 else ()
+        panels.append(Panel(name=name, x_label="τ", y_label="", y_range=(0, 1.05), x_ticks=ticks, marks=marks))
+    caption = f"{table.caption}. F1, with its 95 % interval, precision and recall over the threshold τ"
+    draw_lines(folder / "quality", panels, points, caption, columns=_across(len(panels)), size=(2.7, 2.1))
     return folder / "quality.png"
+
+
+def _interval(row: Row, key: str) -> dict[str, Any]:
+    return {end: row[f"f1_{end}"] for end in ("low", "high")} if key == "f1" else {}
+
+
+def _across(panels: int) -> int:
+    """Return the number of panels in a row."""
+    return min(panels, 3 if panels <= 9 else 5)

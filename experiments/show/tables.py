@@ -124,17 +124,20 @@ class Table:
 
     def text(self) -> str:
         """Return the table for a terminal."""
+        return "\n".join([self.caption, "", *self.lines(), *([""] if self.notes else []), *self.notes])
+
+    def lines(self, gap: str = "  ") -> list[str]:
+        """Return the aligned lines of titles and rows, with a gap between columns."""
         titles, cells = self.printed()
         widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
         numeric = [bool(column.form) for column in self.columns if column.title]
-        lines = [
-            "  ".join(
+        return [
+            gap.join(
                 cell.rjust(width) if right else cell.ljust(width)
                 for cell, width, right in zip(row, widths, numeric, strict=True)
             ).rstrip()
             for row in (titles, *cells)
         ]
-        return "\n".join([self.caption, "", *lines, *([""] if self.notes else []), *self.notes])
 
 
 MATHS = {"τ": "tau", "ρ": "rho", "σ": "sigma", "α": "alpha", "≥": "ge", "≤": "le", "×": "times", "…": "dots"}

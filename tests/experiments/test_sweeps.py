@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 from in_process import front_door
 from omegaconf import OmegaConf
@@ -17,6 +20,9 @@ from data.collections.gold import Gold
 from data.collections.tiny import Tiny
 from experiments.claims.published import published_row
 from experiments.config import _filter
+from experiments.show.sweep import printed
+from experiments.show.table1_row import ROW
+from experiments.show.tables import Column, Table
 from spotsigs.signatures.idf import Idf, IdfFilter
 
 ROOT = Path(__file__).parents[2]
@@ -69,13 +75,21 @@ class TestSweep:
         done, folder = swept
         counted = [line[:3] for line in done.stdout.splitlines() if line[1:4] == "/4 "]
         assert counted == ["1/4", "2/4", "3/4", "4/4"]
-        table = done.stdout[done.stdout.index("4 cells\n") :].splitlines()
+        table = done.stdout[done.stdout.index("4 cells of") :].splitlines()
+        assert table[0] == "4 cells of tiny: matcher=spotsigs, lsh; signature=spotsigs; tau=0.3, 0.6"
         assert table[2].split()[:2] == ["matcher", "tau"]
         assert table[2].split()[-4:] == ["Prec.", "Rec.", "F1", "Best"]
         [csv] = folder.glob("sweeps/*/sweep.csv")
         rows = pd.read_csv(csv)
-        assert rows["f1"].tolist() == [
-            json.loads((Path(run) / "metrics.json").read_text())["f1"] for run in rows["folder"]
+        runs = [json.loads((csv.parent / run / "metrics.json").read_text()) for run in rows["folder"]]
+        for key in ("f1", "stories_lost", "duplicates_left", "bcubed_f1"):
+            assert rows[key].tolist() == [run[key] for run in runs]
+        assert {"precision_low", "f1_high"} <= set(rows.columns)
+        written = json.loads(csv.with_suffix(".json").read_text())
+        assert (written["caption"], [row["f1"] for row in written["rows"]]) == (table[0], rows["f1"].tolist())
+        cells = pd.read_parquet(csv.with_name("cells.parquet"))
+        assert cells[["method", "tau"]].to_numpy().tolist() == [
+            [f"matcher={name}", tau] for name in ("spotsigs", "lsh") for tau in (0.3, 0.6)
         ]
         best = rows[rows["best"] == "*"]
         assert best["f1"].tolist() == rows.groupby("matcher", sort=False)["f1"].max().tolist()
@@ -84,8 +98,8 @@ class TestSweep:
         _, folder = swept
         [points] = folder.glob("sweeps/*/quality.csv")
         drawn = pd.read_csv(points)
-        assert set(drawn["panel"]) == {"F1", "precision", "recall"}
-        assert set(drawn["series"]) == {"spotsigs", "lsh"}
+        assert set(drawn["series"]) == {"F1", "precision", "recall"}
+        assert set(drawn["panel"]) == {"spotsigs", "lsh"}
         assert {path.suffix for path in points.parent.glob("quality.*")} >= {".svg", ".png"}
         assert not (points.parent / "inputs").exists()
 
@@ -99,6 +113,14 @@ class TestSweep:
         assert done.stdout.count("finished before") == 3
         changed = [path for path, time in before.items() if path.stat().st_mtime_ns != time]
         assert changed == [identity.parents[1] / "metrics.json"]
+
+    def test_defaults_that_are_typed_change_nothing(self, swept):
+        _, folder = swept
+        typed = ("workers=8", "text=visible", "seed=2008", "idf_max=auto", "keep=first", "threads=null")
+        done = front_door(*SWEEP, *typed, f"hydra.sweep.dir={folder}")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("finished before") == 4
+        assert len(list(folder.glob("sweeps/*"))) == 1
 
     def test_an_error_of_one_cell_leaves_the_others(self, tmp_path, monkeypatch):
         (tmp_path / "broken.py").write_text(BROKEN)
@@ -118,20 +140,63 @@ class TestSweep:
         assert first.stdout is not None
         assert first.stdout.readline().startswith("1/2 tau=0.3")
         first.send_signal(signal.SIGINT)
-        out, _ = first.communicate(timeout=60)
+        out, err = first.communicate(timeout=60)
         assert first.returncode == 130
-        assert "of 2 cells are finished; the same command continues" in out
+        assert "of 2 cells are finished" in out
+        assert err.endswith(f"repeat `python run.py {' '.join(command)}` to continue\n")
         assert list(tmp_path.glob("tiny/spotsigs/spotsigs/tau=0.3*/metrics.json"))
         again = front_door(*command)
         assert again.returncode == 0, again.stderr
         assert again.stdout.count("finished before") >= 1
-        assert "2 cells\n" in again.stdout
+        assert "2 cells of tiny" in again.stdout
         assert "Total(msec)*" not in again.stdout
         runs = [path.parent for path in tmp_path.glob("tiny/**/metrics.json")]
         assert len(runs) == 2
         for run in runs:
             assert json.loads((run / "metrics.json").read_text())["joined_at"] is None
             assert json.loads((run / "run.json").read_text())["contended"] is False
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="signals")
+    def test_an_interrupt_while_workers_import_prints_no_traceback(self, tmp_path):
+        command = [sys.executable, "run.py", *SWEEP, f"hydra.sweep.dir={tmp_path}"]
+        run = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        while not (
+            servers := [one for one in psutil.Process(run.pid).children() if "forkserver" in str(one.cmdline())]
+        ):
+            assert run.poll() is None
+            time.sleep(0.01)
+        time.sleep(0.3)
+        os.killpg(run.pid, signal.SIGINT)
+        _, err = run.communicate(timeout=60)
+        assert run.returncode == 130
+        assert "Traceback" not in err
+        assert psutil.wait_procs(servers, timeout=30)[1] == []
+
+
+ROWS = [
+    {"matcher": name, "signature": "shingles3", "tau": tau, "row": row, "idf": f"[{tau}, 0.85]", "k": k, "l": 32}
+    | {"signatures": 56311 + k, "memory_mib": 14 + tau, "sort_hash_ms": 3000 + k, "cluster_ms": 6000 + k}
+    | {"total_ms": 9519 + k, "precision": 0.9996, "recall": 0.1234, "f1": 0.2345, "best": ""}
+    for name in ("spotsigs", "lsh_native")
+    for tau, row, k in ((0.3, "measured", 5), (0.44, "published", 6))
+]
+
+
+class TestPrintedTable:
+    @pytest.mark.parametrize("width", [80, 120, 200])
+    def test_it_fits_the_terminal_and_has_every_figure_of_quality(self, width):
+        swept = ["matcher", "signature", "tau"]
+        columns = [Column(name=key, title=key, form="g" if key == "tau" else "") for key in swept]
+        columns += [Column(name="row", title="Row")]
+        columns += [Column(name=key, title=title, form=form) for title, (key, form) in ROW.items() if key != "tau"]
+        text = printed(Table(caption="4 cells", columns=columns, rows=ROWS, notes=["* a note " * 30]), swept, width)
+        assert max(map(len, text.splitlines())) <= width
+        for figure in ("1.000", "0.123", "0.234"):
+            assert text.count(figure) == 4
+        for title in ("Prec.", "Rec.", "F1", "tau"):
+            assert title in text
+        assert ("In all rows: l 32" in text) == (width < 200)
+        assert ("matcher=lsh_native signature=shingles3" in text) == (width == 80)
 
 
 @pytest.mark.long
@@ -152,7 +217,7 @@ class TestOtherPlugins:
         pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
         done = front_door(*SWEEP, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", f"hydra.sweep.dir={tmp_path}")
         assert done.returncode == 0, done.stderr
-        assert "4 cells\n" in done.stdout
+        assert "4 cells of tiny" in done.stdout
 
 
 RUN = {
