@@ -177,7 +177,7 @@ class TestRunsOfAnExperiment:
         assert not (results / "manifest.csv").exists()
 
     def test_other_overrides_are_a_variant(self, results, monkeypatch):
-        monkeypatch.setattr(study, "overrides", lambda: ["experiment=figure4", "seed=3", "experiment.results=results"])
+        monkeypatch.setattr(study, "changed", lambda: ["experiment=figure4", "seed=3", "experiment.results=results"])
         before = self.contents(results / "figure4")
         assert "seed=3 is not the default configuration" in self.run()
         assert self.contents(results / "figure4") == before
