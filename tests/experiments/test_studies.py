@@ -132,6 +132,15 @@ class TestConfiguration:
     def test_what_every_experiment_reads_is_taken(self, word):
         _require_read(MethodComparison(), "figure5", [word])
 
+    @pytest.mark.parametrize("name", ["practice", "signatures"])
+    def test_an_experiment_of_its_own_collections_refuses_others(self, name):
+        """It computed its own collections, whatever data was named."""
+        study = configured(f"experiment={name}", "data=tiny").experiment
+        _require_read(study, name, ["data=newsframes", "data.accept_licence=true"])
+        refused = rf"experiment={name} has collections of its own, .*newsframes.* does not read data=jsonl"
+        with pytest.raises(InputError, match=refused):
+            _require_read(study, name, ["data=jsonl", "data.path=own.jsonl"])
+
     def test_an_override_that_is_not_read_ends_the_run(self):
         words = ["experiment=figure5", "matcher=lsh_native", "signature=shingles1", "idf_min=0.9", "sets=true"]
         done = subprocess.run([sys.executable, "run.py", *words], cwd=ROOT, capture_output=True, text=True, timeout=300)
