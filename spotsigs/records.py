@@ -525,7 +525,8 @@ class Pairs:
         return self.where(self.similarity >= as_number("tau", tau))
 
     def where(self, keep: NDArray[np.bool_]) -> Pairs:
-        """Return some of the pairs."""
+        """Return the pairs for which ``keep``, bool of shape (pairs,), is true; raise InputError for other arrays."""
+        require_array("keep", keep, "b", len(self))
         return replace(self, i=self.i[keep], j=self.j[keep], similarity=self.similarity[keep])
 
     def chunks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:

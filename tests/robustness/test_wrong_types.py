@@ -54,7 +54,7 @@ RIGHT = {
     "Pairs": {"i": ONE[0], "j": ONE[1], "similarity": ONE[2], "n": 2},
     "Pairs.build": {"i": ONE[0], "j": ONE[1], "similarity": ONE[2], "n": 2},
     "Pairs.at": {"tau": 0.5},
-    "Pairs.where": None,  # of the stages
+    "Pairs.where": {"keep": np.array([True])},
     "Pairs.to_pandas": {},
     "Pairs.load_if_fits": {},
     "Pairs.chunks": {},
