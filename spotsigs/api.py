@@ -15,7 +15,8 @@ import numpy as np
 from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod
-from spotsigs.clustering.decisions import UNKNOWN, Keep, microseconds
+from spotsigs.clustering.decisions import BY_SCORE, Keep, is_unordered
+from spotsigs.clustering.decisions import keep_by as by_score
 from spotsigs.compile import prepare, steps_of
 from spotsigs.contracts import Collection, CollectionScheme, Shard, SignatureScheme
 from spotsigs.engines import Engine, engine_of
@@ -152,6 +153,7 @@ def dedup(
     id: str = "id",  # noqa: A002 - the usual name of such columns
     keep: str | Keep = defaults.KEEP,
     date: str = "date",
+    keep_by: str | None = None,
     clusters: str | ClusterMethod = defaults.CLUSTERS,
     signature: SignatureScheme | str | None = None,
     language: str = defaults.LANGUAGE,
@@ -179,6 +181,10 @@ def dedup(
         without a near-duplicate.
     date : str
         Column with dates, for ``newest``: ISO 8601, or as in HTTP headers. A warning lists pages without one.
+    keep_by : str, optional
+        Column with a score: the page of the largest is kept, or with a hyphen before the name (``"-score"``) of the
+        smallest, ties in the order of the pages. A warning lists pages whose score is missing or no number; they come
+        last.
     clusters : str
         How pairs become clusters, see `spotsigs.cluster`.
 
@@ -191,7 +197,7 @@ def dedup(
     Raises
     ------
     InputError
-        As `near_duplicates`, or if no page has a date for ``newest``.
+        As `near_duplicates`, or if no page has a date for ``newest`` or a score for `keep_by`.
 
     Examples
     --------
@@ -199,19 +205,23 @@ def dedup(
     >>> dedup([{"text": page, "n": 1}, {"text": page + " It is late.", "n": 2}])[0]["n"]
     1
     """
+    order = as_choice("keep", keep, Keep)
+    if keep_by is not None:
+        require(order is Keep.first, "keep_by= decides which page is kept; leave out keep=")
+        order, date = by_score(keep_by)
     method = Method(
         signature=_scheme(signature, language, boilerplate),
         idf_filter=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
         duplicates=as_choice("duplicates", duplicates, Sameness),
         matcher=_matcher(tau, measure, threads),
         clusters=as_choice("clusters", clusters, ClusterMethod),
-        keep=as_choice("keep", keep, Keep),
+        keep=order,
     )
     runs = engine_of(engine, workers=workers, address=address)
     columns = {"text": text, "html": html, "id": id}
     have = input_pages(pages, columns | {"date": date})
     found = _find(method, _Pages(have, id, _reference(against, columns)), runs, tau is None, listed=False)
-    dates = found.dates(have.column(date)) if method.keep is Keep.newest else None
+    dates = found.dates(have.column(date), order) if order in (Keep.newest, *BY_SCORE) else None
     decisions, _ = found.method.decide(found.matched, dates=dates)
     kept = np.ones(found.n, np.bool_)
     kept[found.positions] = decisions.kept[found.matched.new_from :]
@@ -304,19 +314,20 @@ class _Found(NamedTuple):
             overlap = replace(overlap, lengths=lengths)
         return replace(pairs, i=i, j=j, n=self.n, overlap=overlap)
 
-    def dates(self, column: Sequence[Any] | None) -> list[str | None] | None:
-        """Return the dates of the pages that could be read; warn about dates that cannot be."""
+    def dates(self, column: Sequence[Any] | None, keep: Keep) -> list[str | None] | None:
+        """Return the dates or scores of the pages that could be read; warn about those that cannot be."""
         if column is None:
             return None
         rows = self.positions.tolist()
         dates: list[str | None] = [None if present(column[row]) is None else str(column[row]) for row in rows]
+        kind, order = ("score", "last") if keep in BY_SCORE else ("date", "as the oldest")
         unreadable = {
-            row: f"the date {date!r} cannot be read"
+            row: f"the {kind} {date!r} cannot be read"
             for row, date in zip(rows, dates, strict=True)
-            if date and microseconds(date) == UNKNOWN
+            if is_unordered(keep, date)
         }
         if unreadable:
-            _warn(f"{'is' if len(unreadable) == 1 else 'are'} taken as the oldest", unreadable, self.names)
+            _warn(f"{'is' if len(unreadable) == 1 else 'are'} taken {order}", unreadable, self.names)
         return [*repeat(None, self.matched.new_from), *dates]
 
 

@@ -14,6 +14,7 @@ import threading
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -92,6 +93,7 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (INPUT, "--idf-max", "NUMBER", f"band of signatures by rarity ({defaults.IDF_MAX:g})"),
     (INPUT, "--clusters", "leaders|components", f"({defaults.CLUSTERS})"),
     (INPUT, "--keep", "first|longest|newest|none", "which document is kept"),
+    (INPUT, "--keep-by", "COLUMN", "column of scores: the largest is kept; -COLUMN: the smallest"),
     (
         STORED, "--measure", "jaccard|containment",
         "containment: intersection over the shorter page, which finds a teaser in its article",
@@ -116,8 +118,8 @@ REQUIRED = {("dedup", "--out")}
 DEFAULTS: dict[str, Any] = {
     "add": False, "address": None, "against": None, "against_text": None, "clusters": defaults.CLUSTERS,
     "engine": "processes", "idf_max": str(defaults.IDF_MAX), "log": "text", "idf_min": str(defaults.IDF_MIN),
-    "keep": defaults.KEEP, "measure": defaults.MEASURE, "memory": None, "overwrite": False, "store": None,
-    "strict": False,
+    "keep": defaults.KEEP, "keep_by": None, "measure": defaults.MEASURE, "memory": None, "overwrite": False,
+    "store": None, "strict": False,
 }  # fmt: skip
 """Values of options that are omitted, or that a verb does not have."""
 
@@ -178,7 +180,7 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
     """
     from spotsigs.api import matcher_of
     from spotsigs.clustering.clusters import ClusterMethod
-    from spotsigs.clustering.decisions import Keep
+    from spotsigs.clustering.decisions import Keep, keep_by
     from spotsigs.method import Method
     from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
     from spotsigs.signatures.idf import IdfFilter
@@ -197,7 +199,7 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
         idf_filter=IdfFilter(idf_min=_number("--idf-min", args.idf_min), idf_max=_number("--idf-max", args.idf_max)),
         matcher=matcher_of("--measure", args.measure)(tau=_tau(args, collection, store, removes)),
         clusters=as_choice("--clusters", args.clusters, ClusterMethod),
-        keep=as_choice("--keep", args.keep, Keep),
+        keep=as_choice("--keep", args.keep, Keep) if args.keep_by is None else keep_by(args.keep_by)[0],
     )
 
 
@@ -228,17 +230,22 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
         pairs=args.verb != "dedup",
     )
     with nullcontext() if memory is None else pages_up_to(BUDGET_PAGE):
+        if args.id is None and _names_by_url(collection):
+            print("ids and sites are those of the column url; --id COLUMN names another", file=sys.stderr)
         return method_of(args, collection, known), run
 
 
 def _collection(args: argparse.Namespace) -> tuple[str, Any]:
     """Return the name of the input's format, and its reader."""
+    from spotsigs.clustering.decisions import keep_by
     from spotsigs.formats.detect_format import collection_of
 
     require(not args.add or args.store is not None, "--add needs a store: name it with --store FOLDER")
-    return collection_of(
-        _path(args, args.input), args.format, **{f"{name}_column": getattr(args, name) for name in COLUMNS}
-    )
+    columns = {f"{name}_column": getattr(args, name) for name in COLUMNS}
+    if args.keep_by is not None:
+        require(args.keep == defaults.KEEP and args.date is None, "--keep-by takes the place of --keep and --date")
+        columns["keep_by"] = keep_by(args.keep_by)[1]
+    return collection_of(_path(args, args.input), args.format, **columns)
 
 
 def _path(args: argparse.Namespace, path: str) -> str:
@@ -260,10 +267,29 @@ def _reference(args: argparse.Namespace) -> Any:
     return Store.open(path) or collection_of(path, text_column=args.against_text)[1]
 
 
-def _contents(collection: Any) -> Iterator[object]:
-    """Yield the contents of the documents of an input, in order."""
+def _names_by_url(collection: Any) -> bool:
+    """Return whether the first document of a table is named by its URL."""
+    from spotsigs.formats.row_documents import URL, RowCollection
+
+    if not isinstance(collection, RowCollection):
+        return False
+    one = replace(collection, path=str(collection.sources()[0].path))
+    try:
+        first, by_url = [next(_documents(replace(one, id_column=name)), None) for name in ("id", URL)]
+    except InputError:  # no column of URLs
+        return False
+    return first is not None and first == by_url
+
+
+def _documents(collection: Any) -> Iterator[Any]:
+    """Yield the documents of an input, in order."""
     for shard in collection.shards():
-        yield from (getattr(document, "content", None) for document in shard())
+        yield from (record for record in shard() if hasattr(record, "content"))
+
+
+def _contents(collection: Any) -> Iterator[object]:
+    """Return the contents of the documents of an input, in order."""
+    return (document.content for document in _documents(collection))
 
 
 def _memory(args: argparse.Namespace, stored: bool) -> int | None:
@@ -432,12 +458,23 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     if first and first not in VERBS and not first.startswith("-"):
         close = did_you_mean(first, VERBS)
         raise InputError(f"there is no verb {first!r}{close or ';'} `spotsigs --help` lists them")
-    args, unknown = parser().parse_known_args(words)
+    args, unknown = parser().parse_known_args(_joined(words))
     if unknown:
         close = did_you_mean(unknown[0].partition("=")[0], [option[1] for option in OPTIONS if args.verb in option[0]])
         where = f"`spotsigs {args.verb} --help` lists all"
         raise InputError(f"{args.verb} does not take {unknown[0]!r}{close or ';'} {where}")
     return args
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """Join ``--keep-by`` with a column after a hyphen, which would be an option."""
+    joined: list[str] = []
+    for word in words:
+        if joined[-1:] == ["--keep-by"] and word.startswith("-"):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def _sentence(error: Exception) -> str:

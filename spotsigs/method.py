@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod, cluster
-from spotsigs.clustering.decisions import Decisions, Keep, decide, priority
+from spotsigs.clustering.decisions import BY_SCORE, Decisions, Keep, decide, priority
 from spotsigs.contracts import Collection, Matcher, PairChunks, SignatureScheme, VectorCollection
 from spotsigs.engines import Engine
 from spotsigs.errors import require
@@ -225,7 +225,7 @@ class Method:
         matched : Matched
             Pairs of the method.
         dates : iterable of (str or None), optional
-            Dates of the documents, for ``keep=newest``; by default those of the collection.
+            Dates or scores of the documents, for an order by them; by default those of the collection.
         earlier : ndarray of bool, shape (m,), optional
             True for those of the first m documents that an earlier run has kept. Its decisions are final. By default,
             those of a reference.
@@ -236,7 +236,7 @@ class Method:
         lengths = (
             gathered(matched.signatures.occurrences(), copies.representatives) if self.keep is Keep.longest else None
         )
-        if self.keep is Keep.newest and dates is None:
+        if self.keep in (Keep.newest, *BY_SCORE) and dates is None:
             dates = matched.signatures.dates
         order = priority(self.keep, n, lengths, dates)
         removed = None

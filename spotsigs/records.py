@@ -43,7 +43,7 @@ class Document:
     cluster : str, optional
         Truth label: documents of one cluster are duplicates.
     date : str, optional
-        ISO 8601 capture time, for ``keep=newest``.
+        ISO 8601 capture time, for ``keep=newest``; the score, for ``keep=largest`` and ``keep=smallest``.
     """
 
     id: str

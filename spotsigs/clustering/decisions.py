@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from enum import Enum
+from math import isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +34,26 @@ _TIMESTAMP = re.compile(r"(\d{8})(\d{6})(?:\d{3})?")
 class Keep(Enum):
     """Order of priority in which documents are kept.
 
-    ``first``: the order of the collection. ``longest``, ``newest``: those first, ties in order of the collection.
-    ``none``: only documents without any near-duplicate are kept, so that the order has no effect.
+    ``first``: the order of the collection. ``longest``, ``newest``, and by a score in place of the date ``largest`` and
+    ``smallest``: those first, ties in order of the collection. ``none``: only documents without any near-duplicate are
+    kept, so that the order has no effect.
     """
 
     first = "first"
     longest = "longest"
     newest = "newest"
+    largest = "largest"
+    smallest = "smallest"
     none = "none"
+
+
+BY_SCORE = (Keep.largest, Keep.smallest)
+"""Orders by the number in the column of dates."""
+
+
+def keep_by(column: str) -> tuple[Keep, str]:
+    """Return the order and the column of scores; a hyphen before its name puts the smallest first."""
+    return (Keep.smallest, column[1:]) if column.startswith("-") else (Keep.largest, column)
 
 
 def priority(
@@ -49,13 +62,13 @@ def priority(
     """Return the priority of each document for `spotsigs.clustering.clusters.cluster`.
 
     Smaller values come first. The result is None for ``first`` and ``none``, the order of the collection; ``longest``
-    needs the lengths of the n documents, ``newest`` their dates, see `microseconds`. A document without a
-    date counts as the oldest.
+    needs the lengths of the n documents, ``newest`` their dates, see `microseconds`, ``largest`` and ``smallest`` their
+    scores in place of dates. A document without a date or a score comes last.
 
     Raises
     ------
     InputError
-        If lengths or dates are missing.
+        If lengths, dates or scores are missing.
     """
     if keep is Keep.longest:
         if lengths is None:
@@ -70,7 +83,24 @@ def priority(
         )
         times[~known] = times[known].min() - 1
         return -times
+    if keep in BY_SCORE:
+        scores = np.fromiter(map(score, () if dates is None else dates), np.float64)
+        known = ~np.isnan(scores)
+        require(
+            bool(known.any()), f"{option('keep', keep.value)} needs scores, and no document has one that is a number"
+        )
+        bits = (scores + 0.0).view(np.int64)  # no negative zero
+        ascending = bits ^ ((bits >> 63) & np.iinfo(np.int64).max)  # ordered as the numbers are
+        return np.where(known, ascending if keep is Keep.smallest else -ascending, np.iinfo(np.int64).max)
     return None
+
+
+def score(text: str | None) -> float:
+    """Return a score as a number; NaN if it is missing or none."""
+    try:
+        return float(text or "nan")
+    except ValueError:
+        return nan
 
 
 def microseconds(date: str | None) -> int:
@@ -107,9 +137,9 @@ def _moment(date: str) -> datetime | None:
     return None
 
 
-def unreadable_dates(names: Iterable[str], dates: Iterable[str | None]) -> Iterator[tuple[str, str]]:
-    """Iterate over name and date of each document whose date cannot be read; documents without a date are left out."""
-    return ((name, date) for name, date in zip(names, dates, strict=False) if date and microseconds(date) == UNKNOWN)
+def is_unordered(keep: Keep, date: str | None) -> bool:
+    """Return whether a date cannot be read, or a score is missing or no number."""
+    return isnan(score(date)) if keep in BY_SCORE else bool(date) and microseconds(date) == UNKNOWN
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,8 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
     name : str, optional
         One of `FORMATS`; detected by the content if omitted.
     **columns : str or None
-        Columns of a table, such as ``text_column="body"``; None for the usual name.
+        Columns of a table, such as ``text_column="body"``, or of scores in place of dates, ``keep_by="score"``; None
+        for the usual name.
 
     Returns
     -------
@@ -87,6 +88,8 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
         not given or issubclass(FORMATS[name], RowCollection),
         f"{path} is of the format {name}, which has no columns; leave out {', '.join(map(option, given))}",
     )
+    if "keep_by" in given:
+        given["date_column"] = given.pop("keep_by")
     if name == "csv" and "delimiter" not in given:
         given["delimiter"] = next((sign for source in find_sources(path) if (sign := _delimiter(source))), ",")
     return name, FORMATS[name](path=path, **given)

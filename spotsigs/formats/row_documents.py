@@ -13,6 +13,9 @@ from spotsigs.formats.input_files import positioned
 from spotsigs.records import Document, Skipped
 from spotsigs.spelling import option
 
+URL = "url"
+"""Column whose value is the id, and so gives the site, of a row without another id."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RowCollection(FileCollection):
@@ -23,7 +26,8 @@ class RowCollection(FileCollection):
     path : str
         File, folder, glob pattern, or ``-`` for standard input.
     id_column : str
-        Document id; rows without one are named by their file and position in it.
+        Document id; by default ``id``, or the `URL` of a row without one. Rows without either are named by their file
+        and position in it.
     html_column, text_column : str
         Content. A row that has both counts as HTML.
     cluster_column : str
@@ -44,7 +48,12 @@ class RowCollection(FileCollection):
 
     def columns(self) -> list[str]:
         """Return the names of the columns of which documents are made."""
-        return [self.id_column, self.html_column, self.text_column, self.cluster_column, self.date_column]
+        return [*self.id_columns, self.html_column, self.text_column, self.cluster_column, self.date_column]
+
+    @property
+    def id_columns(self) -> tuple[str, ...]:
+        """The columns of which the first with a value is the id."""
+        return (self.id_column, URL) if self.id_column == RowCollection.id_column else (self.id_column,)
 
     def named_columns(self) -> list[str]:
         """Return the columns that do not have their usual names: the user has named them."""
@@ -76,7 +85,7 @@ class RowCollection(FileCollection):
 
     def document(self, position: str, row: Mapping[str, Any]) -> Document | Skipped:
         """Return the document of a row; the position of the row is its id if it has none."""
-        doc_id = _label(value_of(row, self.id_column)) or position
+        doc_id = next(filter(None, (_label(value_of(row, column)) for column in self.id_columns)), position)
         for column, media_type in ((self.html_column, "text/html"), (self.text_column, "text/plain")):
             content = value_of(row, column)
             if content is None or (content in ("", b"") and value_of(row, self.text_column)):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from spotsigs import terminal
-from spotsigs.clustering.decisions import Keep, unreadable_dates
+from spotsigs.clustering.decisions import BY_SCORE, Keep, is_unordered
 from spotsigs.clustering.tables import write_tables
 from spotsigs.contracts import CopyableCollection
 from spotsigs.errors import require
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 COMPLETE = "metrics.json"
 """The file that is written last: a folder without it does not contain all results of one run."""
 
-OPTIONAL = ("skipped.csv", "undated.csv", "clusters.html")
+OPTIONAL = ("skipped.csv", "undated.csv", "unscored.csv", "clusters.html")
 
 
 def execute(
@@ -149,10 +149,13 @@ def write_result(folder: Path, result: Result) -> None:
         own = islice(names, len(matched.doc_ids), None)  # different from the name of every document
         rows = ((name, record.reason) for name, record in zip(own, matched.skipped, strict=True))
         write_csv(folder / "skipped.csv", ("doc", "reason"), rows)
-    if result.method.keep is Keep.newest:
-        undated = unreadable_dates(matched.doc_ids, matched.signatures.dates)
-        if (first := next(undated, None)) is not None:
-            write_csv(folder / "undated.csv", ("doc", "date"), chain([first], undated))
+    keep = result.method.keep
+    if keep in (Keep.newest, *BY_SCORE):
+        named = islice(zip(matched.doc_ids, matched.signatures.dates, strict=False), matched.new_from, None)
+        last = ((name, date or "") for name, date in named if is_unordered(keep, date))
+        if (first := next(last, None)) is not None:
+            name, column = ("undated.csv", "date") if keep is Keep.newest else ("unscored.csv", "score")
+            write_csv(folder / name, ("doc", column), chain([first], last))
 
 
 def _text_lost(result: Result, run: Run) -> TextLost | None:

@@ -87,6 +87,8 @@ def _remarks(result: Result, run: Run) -> list[str]:
         lines.append(f"{counted(metrics['skipped'], 'record')} could not be read: see skipped.csv")
     if (run.folder / "undated.csv").exists():
         lines.append("dates that cannot be read count as the oldest: see undated.csv")
+    if (run.folder / "unscored.csv").exists():
+        lines.append("pages without a score that is a number come last: see unscored.csv")
     return lines
 
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from in_process import command
 
+from spotsigs import dedup
 from spotsigs.cli import VERBS, main, parser, planned
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import format_of
@@ -236,6 +237,59 @@ def test_messages_speak_the_language_of_the_command(tmp_path):
     done = command("pairs", "x.csv", "--format", "csv", cwd=tmp_path)
     assert "name one by --html or --text; its columns are body, text2" in done.stderr
     assert "=" not in done.stderr.partition("error:")[2]
+
+
+SCORED = "The council has approved the plan for a new bridge that will be built by the spring."
+SCORES = {  # of near-duplicates, but for the fourth
+    "url": [f"http://x{k % 2}.org/{k}" for k in range(5)],
+    "text": [
+        SCORED,
+        f"{SCORED} It is late.",
+        SCORED,
+        "A win in the rain is a rare one.",
+        f"{SCORED} A dog is a friend.",
+    ],
+    "score": ["1", None, "2.5", "x", "2.5"],
+}
+
+
+@pytest.mark.parametrize("memory", [(), ("--memory", "1GB")], ids=["memory", "disk"])
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
+def test_the_largest_or_smallest_score_is_kept_and_a_url_is_the_id(tmp_path, form, memory):
+    table = pa.table(SCORES)
+    if form == "parquet":
+        pq.write_table(table, tmp_path / "x.parquet")
+    else:
+        frame = table.to_pandas()
+        (tmp_path / f"x.{form}").write_text(
+            frame.to_csv(index=False) if form == "csv" else frame.to_json(orient="records", lines=True)
+        )
+    for column, first in (("score", 2), ("-score", 0)):
+        out, words = f"out{column}", ("--workers", 1, "--keep-by", column, *memory)
+        done = command("dedup", f"x.{form}", "--out", out, *words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("ids and sites are those of the column url; --id COLUMN names another") == 1
+        kept = (tmp_path / f"{out}-results" / "kept.csv").read_text().splitlines()[1:]
+        assert kept == [f"{SCORES['url'][row]},yes" for row in sorted([first, 3])]
+        assert "pages without a score that is a number come last: see unscored.csv" in done.stdout
+        unscored = (tmp_path / f"{out}-results" / "unscored.csv").read_text().splitlines()[1:]
+        assert unscored == ["http://x1.org/1,", "http://x1.org/3,x"]
+    named = pa.table(SCORES).to_pylist()
+    with pytest.warns(UserWarning, match=r"2 pages are taken last; .* the score None .* the score 'x' cannot be read"):
+        assert dedup(named, keep_by="-score") == [named[0], named[3]]
+
+
+def test_mistakes_about_scores_are_one_sentence(tmp_path):
+    pq.write_table(pa.table(SCORES), tmp_path / "x.parquet")
+    for words, sentence in (
+        (("x.parquet", "--keep-by", "url"), "--keep largest needs scores, and no document has one that is a number"),
+        (("x.parquet", "--keep-by", "-s"), "x.parquet has no column 's'; its columns are url, text, score"),
+        (("x.parquet", "--keep-by", "score", "--keep", "newest"), "--keep-by takes the place of --keep and --date"),
+        ((TINY, "--keep-by", "score"), "is of the format folder, which has no columns; leave out --keep-by"),
+    ):
+        assert sentence in command("pairs", *words, "--workers", 1, cwd=tmp_path).stderr
+    with pytest.raises(InputError, match="keep_by= decides which page is kept; leave out keep="):
+        dedup([SCORED], keep_by="score", keep="newest")
 
 
 def test_reasons_for_skipped_records_are_printed_where_no_folder_lists_them(tmp_path):

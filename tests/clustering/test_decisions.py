@@ -11,7 +11,7 @@ from pair_files import on_disk
 from strategies import examples
 
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
-from spotsigs.clustering.decisions import Keep, decide, priority
+from spotsigs.clustering.decisions import BY_SCORE, Keep, decide, priority
 from spotsigs.clustering.tables import write_cluster_list, write_csv, write_lists
 from spotsigs.errors import InputError
 from spotsigs.records import Pairs
@@ -50,7 +50,7 @@ def test_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pages_are_a_pair
     pairs = pairs_from(found, n)
     if memory is not None:
         pairs = on_disk(tmp_path_factory.mktemp("pairs"), pairs, 3, np.random.default_rng(n)).within(memory)
-    rank = priority(keep, n, np.array(lengths), dates)
+    rank = priority(keep, n, np.array(lengths), map(str, lengths) if keep in BY_SCORE else dates)
     rank = np.arange(n) if rank is None else rank
     rank[:old] = rank.min() - 1
     removed = np.concatenate([~earlier, np.zeros(n - old, np.bool_)])
@@ -264,6 +264,29 @@ def test_a_name_that_is_not_utf8_is_said(tmp_path):
         names.arrow(np.array([0, 1]))
     assert names.arrow(np.array([0, 0])).to_pylist() == ["a", "a"]
     assert len(names.arrow(np.empty(0, np.int64))) == 0
+
+
+SCORES = st.floats(allow_nan=False).map(repr) | st.sampled_from(["", "-0.0", "0", "1e3", "1000", "nan", "a lot", None])
+
+
+@given(st.lists(SCORES, min_size=1, max_size=20), st.sampled_from([Keep.largest, Keep.smallest]))
+def test_scores_order_as_numbers_do(scores, keep):
+    def number(text):
+        try:
+            return float(text or "nan")
+        except ValueError:
+            return float("nan")
+
+    values = list(map(number, scores))
+    if all(map(np.isnan, values)):
+        with pytest.raises(InputError, match=f"keep={keep.value} needs scores, and no document has one"):
+            priority(keep, len(values), dates=scores)
+        return
+    sign = 1 if keep is Keep.smallest else -1
+    known = [row for row in range(len(values)) if not np.isnan(values[row])]
+    wanted = sorted(known, key=lambda row: sign * values[row])
+    rank = priority(keep, len(values), dates=scores)
+    assert np.argsort(rank, kind="stable").tolist() == wanted + [row for row in range(len(values)) if row not in known]
 
 
 def test_the_newest_is_told_by_microseconds():
