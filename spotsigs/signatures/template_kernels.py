@@ -32,6 +32,9 @@ FEWEST = 12
 FLOOR = 4
 """A page is compared by at least one signature for this many of its main content."""
 
+UNKNOWN_TEMPLATE = 0.25
+"""Links at least as alike as this are of one template, which is unknown if no page that has it is a sibling."""
+
 
 class PageFeatures(NamedTuple):
     """The parts of pages that are compared, in CSR form: sequences, distinct signatures, main contents."""
@@ -264,7 +267,8 @@ def remove_templates(pages: PageFeatures, links: PageLinks, first: int, last: in
     """Return the signatures that remain of some pages: how many are distinct, these, ascending, and their counts.
 
     A page of which less than a `FLOOR`-th of the main content remains gets a signature of its own in addition, whose
-    count is the difference. The lowest bit, which distinguishes shingles from spots, is that of its other signatures.
+    count is the difference; one whose template is unknown, as many as its other signatures are, if that is more. The
+    lowest bit, which distinguishes shingles from spots, is that of its other signatures.
     """
     room, most = last - first, 0
     for k in range(first, last):
@@ -277,12 +281,13 @@ def remove_templates(pages: PageFeatures, links: PageLinks, first: int, last: in
     for k in range(first, last):
         page, begin = links.rows[k], n
         distinct = pages.distinct[pages.distinct_indptr[page] : pages.distinct_indptr[page + 1]]
-        own[: len(distinct)] = 0
-        n_own = _remaining(
-            pages, page, _template(pages, page, _siblings(pages, links, k, is_own, steps, likeness)), own
-        )
+        own[: len(distinct)], likeness[0] = 0, 0.0
+        siblings = _siblings(pages, links, k, is_own, steps, likeness)
+        n_own = _remaining(pages, page, _template(pages, page, siblings), own)
         # the least count that leaves a FLOOR-th of the main content, rounded up
         missing = -(-pages.n_main[page] // FLOOR) - n_own if n_own > 0 else 0
+        if len(siblings) == 0 and likeness[0] >= UNKNOWN_TEMPLATE:
+            missing = max(missing, n_own)
         for i in range(len(distinct)):
             if own[i] > 0:
                 found[n], counts[n] = distinct[i], own[i]

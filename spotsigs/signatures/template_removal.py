@@ -49,6 +49,9 @@ class TemplateRemoval(MainContent, CollectionScheme):
     5. The fewer remain, the less a page can match by: a page that keeps less than a quarter as many signatures as its
        main content had gets a signature of its own whose count makes up for the difference. So a page that reaches tau
        with another shares at least tau / 4 as many signatures with it as its whole main content has.
+    6. The template of P is **unknown** if it has no siblings, although another page has similar links (L >= 1/4): what
+       those pages share may be template or content. P gets a signature of its own as if no more than half of its
+       signatures were known.
 
     Sites are distinguished by the hosts of the documents' ids if these are URLs: a page's signatures depend on no page
     of another host. The result depends neither on the order of the documents nor on threads. Exact duplicates count

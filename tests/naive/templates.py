@@ -67,6 +67,7 @@ class Page(NamedTuple):
 
 
 OTHER_CONTENT, SAME_TEMPLATE, COMPARED, WALKED, EACH_LINK, FLOOR, FEWEST = 0.5, 0.75, 32, 1024, 16, 4, 12
+UNKNOWN_TEMPLATE = 0.25
 
 
 def without_templates(outlines: Sequence[Sequence[Entry]], keys: Sequence[int]) -> list[dict[int, int]]:
@@ -76,7 +77,7 @@ def without_templates(outlines: Sequence[Sequence[Entry]], keys: Sequence[int]) 
         for outline, key in zip(outlines, keys, strict=True)
     ]
     circle = [page for _, page in sorted({page.key: page for page in reversed(pages)}.items())]
-    return [remaining(page, template(page, siblings(page, circle))) for page in pages]
+    return [remaining(page, *template(page, *siblings(page, circle))) for page in pages]
 
 
 def gain(kind: int) -> int:
@@ -101,8 +102,8 @@ def content_similarity(a: Page, b: Page) -> float:
     return len(both) / len(a.main | b.main) if a.main | b.main else 1.0
 
 
-def siblings(page: Page, circle: Sequence[Page]) -> list[Page]:
-    """Pages of the same template with other content."""
+def siblings(page: Page, circle: Sequence[Page]) -> tuple[list[Page], bool]:
+    """Pages of the same template with other content, and whether there are only pages of similar content."""
     at = [other.key for other in circle].index(page.key)
     after = [*circle[at + 1 :], *circle[:at]]
     width = max(EACH_LINK, WALKED // max(len(page.links), 1))
@@ -111,16 +112,17 @@ def siblings(page: Page, circle: Sequence[Page]) -> list[Page]:
     compared = sorted(candidates, key=lambda k: (-likeness[k], k))[:COMPARED]
     others = [k for k in compared if content_similarity(page, after[k]) < OTHER_CONTENT * likeness[k]]
     best = max((likeness[k] for k in others), default=0)
-    return [after[k] for k in others if likeness[k] >= SAME_TEMPLATE * best]
+    unknown = not others and max(likeness.values(), default=0) >= UNKNOWN_TEMPLATE
+    return [after[k] for k in others if likeness[k] >= SAME_TEMPLATE * best], unknown
 
 
-def template(page: Page, others: Sequence[Page]) -> set[int]:
-    """The signatures that more than half of the siblings have."""
+def template(page: Page, others: Sequence[Page], unknown: bool) -> tuple[set[int], bool]:
+    """The signatures that more than half of the siblings have, and whether the template is unknown."""
     votes = {h: sum(h in other.signatures for other in others) for h in page.signatures}
-    return {h for h, n in votes.items() if 2 * n > len(others)}
+    return {h for h, n in votes.items() if 2 * n > len(others)}, unknown
 
 
-def remaining(page: Page, dropped: set[int]) -> dict[int, int]:
+def remaining(page: Page, dropped: set[int], unknown: bool) -> dict[int, int]:
     """The main content without the template, counted; the shingles without it if there is little main content."""
     gains = [-1 if TEXT <= kind < LINK and h in dropped else gain(kind) for h, kind in page.outline]
     start, stop = heaviest(gains)
@@ -129,6 +131,7 @@ def remaining(page: Page, dropped: set[int]) -> dict[int, int]:
     left = shingles if len(left) < FEWEST and shingles else left
     start, stop = heaviest([gain(kind) for _, kind in page.outline])
     missing = -(-sum(kind == TEXT for _, kind in page.outline[start:stop]) // FLOOR) - len(left)
+    missing = max(missing, len(left)) if unknown else missing
     counts = {h: left.count(h) for h in sorted(set(left))}
     if left and missing > 0:
         counts[page.key & ~1 | min(left) & 1] = missing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -114,6 +115,7 @@ LIMITS = {
     "WALKED": [1, 12, 1024],
     "EACH_LINK": [1, 2, 16],
     "FEWEST": [1, 3, 15],
+    "UNKNOWN_TEMPLATE": [0.1, 0.25, 0.8],
 }
 
 
@@ -300,6 +302,18 @@ def test_a_page_alone_keeps_its_densest_region():
     tokens = tokenize_marked(VisibleText().marked(Document(id="", content=in_template(STORIES[0]))))
     assert len(left & plain(STORIES[0])) >= len(plain(STORIES[0])) - 2
     assert left == set(SCHEME(tokens).tolist()) == set(MainContent(signature=SCHEME.signature)(tokens).tolist())
+
+
+@pytest.mark.parametrize(("menus", "similarity"), [(1, 20 / 92), (4, 20 / 36)])
+def test_pages_of_a_template_that_is_unknown_are_similar_by_more(menus, similarity):
+    prose = [(h, TEXT) for h in range(1000, 1020)]
+    pages = []
+    for k in range(4):
+        menu = [(100 * (k % menus) + link, LINK) for link in range(6)]
+        pages.append([*menu, *prose, *((2000 + 10 * k + h, TEXT) for h in range(8))])
+    found = rows(SCHEME.refine(outlines(pages)))
+    shared = sum((Counter(found[0]) & Counter(found[1])).values())
+    assert shared / (sum(found[0].values()) + sum(found[1].values()) - shared) == similarity
 
 
 def test_versions_are_no_siblings():
