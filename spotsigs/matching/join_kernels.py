@@ -606,8 +606,8 @@ def list_partners(
 
     ``links`` are directed from first rows of one side, that of ``copy_of``, to first rows ``e`` of the other. Partners
     ascend, since rows are visited in order. Within one side (``own``), only rows after ``e`` count, including its
-    duplicates, and ``passed`` is set, for each duplicate, to the number of its first row's partners that are not after
-    it. ``cursor`` starts at 0 or, if ``fill``, at each row's pairs in ``out``, the arrays (i, j, similarity).
+    duplicates, and counting sets ``passed``, for each duplicate, to the number of its first row's partners that are not
+    after it. ``cursor`` starts at 0 or, if ``fill``, at each row's pairs in ``out``, the arrays (i, j, similarity).
     """
     _, j, similarity = out
     for r in range(begin if own else 0, len(copy_of)):
@@ -623,8 +623,9 @@ def list_partners(
         if own and begin <= first < end and first < r:
             if fill:
                 j[cursor[first]], similarity[cursor[first]] = r, 1.0
+            else:
+                passed[r] = cursor[first] + 1
             cursor[first] += 1
-            passed[r] = cursor[first]
 
 
 @kernel
