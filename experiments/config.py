@@ -56,7 +56,9 @@ OF_COMMAND = {
     "memory": "`spotsigs dedup INPUT --out FOLDER --memory SIZE` has a budget",
     "store": "`spotsigs dedup INPUT --out FOLDER --store FOLDER` keeps a store",
     "add": "`spotsigs dedup INPUT --out FOLDER --store FOLDER --add` adds to a store",
-    "query": "`spotsigs query PAGE --store FOLDER` queries a store", "copies": "duplicates= takes its place",
+    "query": "`spotsigs pairs PAGE --against STORE` queries a store",
+    "against": "`spotsigs dedup INPUT --out FOLDER --against REFERENCE` compares with a reference",
+    "copies": "duplicates= takes its place",
     "strict": "`spotsigs dedup INPUT --out FOLDER --strict` stops at the first unreadable record",
 }  # fmt: skip
 """Commands in place of keys that an earlier version had."""

@@ -1,0 +1,75 @@
+"""The abilities of the three doors: each works, or an error states where it is."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import pytest
+from in_process import command, front_door
+
+import spotsigs
+
+PAGE = "The council has approved the plan for a new bridge that will be built by the end of the year."
+ROWS = [{"id": str(k), "text": text} for k, text in enumerate([PAGE, "A win for the home side in the rain.", PAGE])]
+
+ABILITIES = {
+    "engine": (["--engine", "serial"], {"engine": "serial"}, "engine=serial"),
+    "workers": (["--workers", "1"], {"workers": 1}, "workers=1"),
+    "boilerplate": (["--boilerplate", "keep"], {"boilerplate": "keep"}, "boilerplate=keep"),
+    "clusters": (["--clusters", "components"], {"clusters": "components"}, "clusters=components"),
+    "keep": (["--keep", "longest"], {"keep": "longest"}, "keep=longest"),
+    "measure": (["--measure", "containment"], {"measure": "containment"}, "matcher=containment"),
+    "duplicates": (None, {"duplicates": "content"}, "duplicates=content"),
+    "memory": (["--memory", "2GB"], None, "memory=2GB"),
+    "store": (["--store", "my.store"], None, "store=my.store"),
+    "against": (["--against", "tests.jsonl"], {"against": ROWS[:1]}, "against=tests.jsonl"),
+}
+"""Words of the command, arguments of the functions (None: the door does not have it) and word of run.py."""
+
+OF_THE_COMMAND = ("memory", "store", "against")
+
+
+@pytest.fixture
+def pages(tmp_path):
+    for name, rows in (("pages.jsonl", ROWS), ("tests.jsonl", ROWS[:1])):
+        (tmp_path / name).write_text("\n".join(map(json.dumps, rows)) + "\n")
+    return tmp_path
+
+
+def kept(rows):
+    return [row["id"] for row in rows]
+
+
+@pytest.mark.parametrize("ability", ABILITIES)
+def test_the_command_and_the_functions_decide_alike(ability, pages):
+    words, arguments, _ = ABILITIES[ability]
+    expected = ["1"] if ability == "against" else ["0", "1"]
+    if words is not None:
+        done = command("dedup", "pages.jsonl", "--out", "kept", *words, cwd=pages)
+        assert done.returncode == 0, done.stderr
+        [copy] = (pages / "kept").iterdir()
+        assert kept(map(json.loads, copy.read_text().splitlines())) == expected
+    if arguments is None:
+        assert ability not in inspect.signature(spotsigs.dedup).parameters
+    else:
+        assert kept(spotsigs.dedup(ROWS, **arguments)) == expected
+
+
+@pytest.mark.parametrize("ability", ABILITIES)
+def test_run_py_has_it_or_names_the_command(ability, pages):
+    word = ABILITIES[ability][2]
+    done = front_door("data=jsonl", f"data.path={pages / 'pages.jsonl'}", word, cwd=pages)
+    if ability in OF_THE_COMMAND:
+        assert done.returncode == 1
+        assert "spotsigs dedup" in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+        assert "3 documents" in done.stdout
+
+
+def test_an_option_that_the_command_lacks_is_an_error(pages):
+    done = command("dedup", "pages.jsonl", "--out", "kept", "--duplicates", "content", cwd=pages)
+    assert done.returncode == 1
+    assert "`spotsigs dedup --help` lists all" in done.stderr
+    assert not (pages / "kept").exists()
