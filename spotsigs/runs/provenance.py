@@ -15,6 +15,8 @@ from typing import Any, Self
 
 import psutil
 
+from spotsigs import __version__
+
 MIB = 1024 * 1024
 
 CODE = ("spotsigs", "baselines", "data", "experiments", "benchmarks", "hydra_plugins", "conf", "run.py")
@@ -110,7 +112,7 @@ def provenance() -> dict[str, Any]:
         "commit": git("rev-parse", "HEAD") if checkout else None,
         "dirty": checkout and bool(_changed_code()),
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in LIBRARIES},
+        "versions": {"spotsigs": __version__} | {name: _version(name) for name in LIBRARIES},
         "plugins": _plugins(),
         "machine": {
             "system": platform.platform(),

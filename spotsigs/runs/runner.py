@@ -108,7 +108,8 @@ def _within_budget(run: Run) -> Iterator[TreeMemory | None]:
 def _finish(folder: Path, result: Result, about: Mapping[str, str] | None, **more: Any) -> None:
     for name, text in (about or {}).items():
         write_text(folder / ".hydra" / name, text)
-    write_json(folder / "run.json", provenance() | more | {"input_sha256": result.checksum})
+    made = {"input_sha256": result.checksum, "method": str(result.method)}
+    write_json(folder / "run.json", provenance() | more | made)
     write_json(folder / COMPLETE, result.metrics)
 
 

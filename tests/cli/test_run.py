@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from in_process import front_door
 
+import spotsigs
 from spotsigs.terminal import COMPILING
 
 ROOT = Path(__file__).parents[2]
@@ -65,11 +66,14 @@ def test_a_run_writes_its_folder(finished):
     assert len(clusters) == metrics["documents"]
     run = json.loads((folder / "run.json").read_text())
     assert {"command", "commit", "versions", "machine", "seed", "input_sha256", "contended"} <= run.keys()
+    assert (run["method"], run["versions"]["spotsigs"]) == (metrics["method"], spotsigs.__version__)
     assert (folder / ".hydra" / "config.yaml").exists()
     assert not list(folder.glob(".*.[0-9]*"))  # no temporary file is left
 
 
-@pytest.mark.parametrize("word", ["memory=2GB", "store=x", "page=true", "copy=x", "query=x", "strict=true", "add=true"])
+@pytest.mark.parametrize(
+    "word", ["memory=2GB", "store=x", "page=true", "copy=x", "query=x", "against=x", "strict=true", "add=true"]
+)
 def test_keys_of_production_name_the_command(word):
     done = front_door(word)
     assert done.returncode == 1
