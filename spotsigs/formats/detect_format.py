@@ -17,7 +17,7 @@ from spotsigs.formats.input_files import InputFile, find_sources, read_head, rea
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.row_documents import RowCollection
-from spotsigs.formats.trec import Trec
+from spotsigs.formats.trec import OPENS, Trec
 from spotsigs.formats.warc import Warc
 from spotsigs.spelling import option
 
@@ -42,7 +42,7 @@ _BEGINNINGS = (
     (rb"WARC/[01]\.\d", "warc"),
     (rb"filedesc://", "arc"),
     (rb"PAR1", "parquet"),
-    (rb"\s*<DOC>", "trec"),
+    (rb"\s*" + OPENS, "trec"),
     (rb"(\xef\xbb\xbf)?\s*\{", "jsonl"),
     (rb"\s*<", "folder"),
 )

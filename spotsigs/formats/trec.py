@@ -17,7 +17,9 @@ from spotsigs.text.size_limits import in_words, largest_page
 
 _NUMBER = re.compile(rb"<DOCNO>", re.IGNORECASE), re.compile(rb"</DOCNO>\s*", re.IGNORECASE)
 _HEADER = re.compile(rb"<DOCHDR>", re.IGNORECASE), re.compile(rb"</DOCHDR>\r?\n?", re.IGNORECASE)
-_SECOND = re.compile(rb"</DOC>[ \t]*+<DOC>\s*+<DOCNO>", re.IGNORECASE)
+OPENS = rb"<DOC(?:\s[^<>]*+)?>"
+_OPENS = re.compile(OPENS, re.IGNORECASE)
+_SECOND = re.compile(rb"</DOC>[ \t]*+" + OPENS + rb"\s*+<DOCNO>", re.IGNORECASE)
 _CLOSE = re.compile(rb"</DOC>\s*$", re.IGNORECASE)
 _MOST_AHEAD = 1 << 12  # lines, and bytes of the last one, between <DOC> and <DOCNO>
 _BEFORE = 1 << 20  # bytes before a shard that show whether a document is open at its beginning
@@ -39,14 +41,13 @@ class Trec(FileCollection):
 
     def fault(self, path: Path) -> str | None:
         """Return why a file is not in TREC form."""
-        found = b"<DOC>" in read_head(path).upper()
-        return None if found else "the file is not in TREC form: no <DOC> at its beginning"
+        return None if _OPENS.search(read_head(path)) else "the file is not in TREC form: no <DOC> at its beginning"
 
     def pieces(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Piece]:
         """Iterate over documents and the lines between them.
 
-        ``<DOC>`` opens a document only if ``<DOCNO>`` follows soon: a page may contain the tag itself. A document that
-        is too long comes in pieces, of which the first is skipped with the reason.
+        ``<DOC>``, which may have attributes, opens a document only if ``<DOCNO>`` follows soon: a page may contain the
+        tag itself. A document that is too long comes in pieces, of which the first is skipped with the reason.
         """
 
         def finished() -> Piece:
@@ -71,7 +72,7 @@ class Trec(FileCollection):
             if opens or block:
                 block.append(line)
             else:
-                lost = between and line.lstrip().upper().startswith(b"<DOC>")
+                lost = between and _OPENS.match(line.lstrip()) is not None
                 yield offset, (line, partial(_without_number, f"{source.name}@{offset}") if lost else None)
             size += len(line) if block else 0
             if _CLOSE.search(line):
@@ -99,10 +100,11 @@ def _with_openings(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int,
                 yield *ahead[0], opens
                 yield from ((*other, False) for other in ahead[1:])
                 ahead.clear()
-            if text.startswith(b"<DOC>") and b"<DOCNO>" not in text:
+            begins = _OPENS.match(text) is not None
+            if begins and b"<DOCNO>" not in text:
                 ahead.append((offset, line))
             else:
-                yield offset, line, text.startswith(b"<DOC>")
+                yield offset, line, begins
     except READ_ERRORS:
         yield from ((*other, False) for other in ahead)
         raise

@@ -104,7 +104,7 @@ def known_source(folder: Path) -> dict[str, Any]:
     path = folder / _SOURCE
     try:
         known = unsealed(read(path))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read ({error}); extract again into another path") from error
     schema = known.get("schema", 1)
     require(schema == SCHEMA, f"{path} has schema {schema}, not {SCHEMA}; extract again into another path")

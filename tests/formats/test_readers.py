@@ -150,6 +150,7 @@ def test_each_yaml_names_a_class_and_its_fields(name):
     for base in values.pop("defaults", []):
         values = yaml.safe_load((ROOT / "conf" / "data" / f"{base}.yaml").read_text()) | values
     values = {key: value for key, value in values.items() if "${" not in str(value)}  # those come from the root
+    values.pop("truth", None)  # a wrapper of the collection reads it
     module, _, cls = values.pop("_target_").rpartition(".")
     collection = getattr(__import__(module, fromlist=[cls]), cls)(**values)
     defaults = {key: getattr(collection, key) for key in values}
@@ -622,6 +623,15 @@ def test_trec_documents_whose_number_comes_later(tmp_path, between):
     for shard_bytes in (1 << 20, 100, 40):
         found = documents(Trec(path=str(tmp_path / "B01"), shard_bytes=shard_bytes))
         assert [d.id for d in found] == [f"d{k}" for k in range(9)]
+
+
+def test_trec_documents_with_attributes_are_read_or_listed(tmp_path):
+    path = tmp_path / "x.trec"
+    path.write_bytes(b'<DOC id="a">\n<DOCNO>1</DOCNO>\none\n</DOC>\n<DOC id="b">\ntwo\n</DOC>\n')
+    name, collection = collection_of(str(path))
+    document, listed = read(collection)
+    assert (name, document.id, document.content) == ("trec", "1", b"one\n")
+    assert listed == Skipped("x.trec@41", "the document has no <DOCNO>")
 
 
 def test_trec_documents_without_a_number_are_counted_in_any_shards(tmp_path):
