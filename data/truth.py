@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from spotsigs.contracts import Collection, Shard
 from spotsigs.errors import InputError, counted, reason, require
 from spotsigs.formats.input_files import InputFile
-from spotsigs.records import Skipped, Truth
+from spotsigs.records import IntArray, JudgedPairs, Skipped, Truth
 
 COLUMNS = {2: "id, cluster", 3: "id, id, grade", 4: "the id, 0, id, grade of TREC"}
 Row = tuple[int, list[str]]
@@ -100,7 +103,7 @@ class WithTruth(Collection):
             return Truth.from_clusters(given.get(name) for name in doc_ids)
         judged = [(number[a], number[b], same) for _, (a, b, same) in self._judged(rows) if a in number and b in number]
         i, j, positive = (np.array(column) for column in zip(*judged, strict=True)) if judged else np.empty((3, 0), int)
-        return Truth.from_pairs(i.astype(np.int64), j.astype(np.int64), positive.astype(bool), len(doc_ids))
+        return truth_of_pairs(i.astype(np.int64), j.astype(np.int64), positive.astype(bool), len(doc_ids))
 
     def _clusters(self, rows: Sequence[Row]) -> bool:
         """Return whether the file has clusters, one for each page."""
@@ -159,3 +162,27 @@ def _grade(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def truth_of_pairs(i: IntArray, j: IntArray, positive: NDArray[np.bool_], n: int) -> Truth:
+    """Return the truth of judged pairs of n rows; pairs of a row with itself and repeated ones count once.
+
+    Raises
+    ------
+    InputError
+        If a pair is judged both positive and negative.
+    """
+    apart = i != j
+    first, last = np.minimum(i, j)[apart].astype(np.int64), np.maximum(i, j)[apart].astype(np.int64)
+    keys, at = np.unique(first * n + last, return_index=True)
+    judged = JudgedPairs(keys, positive[apart][at])
+    same, _ = judged.of(first, last, n)
+    require(not np.any(same != positive[apart]), "a pair of documents is judged both positive and negative")
+    edges = coo_array((np.ones(same.sum()), (first[same], last[same])), shape=(n, n))
+    _, components = connected_components(edges, directed=False)
+    known = np.zeros(n, np.bool_)
+    known[first] = known[last] = True
+    numbered, labels = np.unique(components[known], return_inverse=True)
+    found = np.full(n, -1, np.int32)
+    found[known] = labels
+    return Truth(found, tuple(map(str, range(len(numbered)))), judged)

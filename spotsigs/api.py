@@ -207,6 +207,7 @@ def dedup(
     """
     order = as_choice("keep", keep, Keep)
     if keep_by is not None:
+        require(isinstance(keep_by, str), f"keep_by must be the name of a column, got {shown(keep_by)}")
         require(order is Keep.first, "keep_by= decides which page is kept; leave out keep=")
         order, date = by_score(keep_by)
     method = Method(

@@ -655,33 +655,6 @@ class Truth:
         require(isinstance(self.names, Sequence), f"names must be a sequence of str, got {shown(self.names)}")
 
     @classmethod
-    def from_pairs(cls, i: IntArray, j: IntArray, positive: NDArray[np.bool_], n: int) -> Truth:
-        """Return the truth of judged pairs of n rows; pairs of a row with itself and repeated ones count once.
-
-        Raises
-        ------
-        InputError
-            If a pair is judged both positive and negative.
-        """
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
-        apart = i != j
-        first, last = np.minimum(i, j)[apart].astype(np.int64), np.maximum(i, j)[apart].astype(np.int64)
-        keys, at = np.unique(first * n + last, return_index=True)
-        judged = JudgedPairs(keys, positive[apart][at])
-        same, _ = judged.of(first, last, n)
-        require(not np.any(same != positive[apart]), "a pair of documents is judged both positive and negative")
-        edges = coo_array((np.ones(same.sum()), (first[same], last[same])), shape=(n, n))
-        _, components = connected_components(edges, directed=False)
-        known = np.zeros(n, np.bool_)
-        known[first] = known[last] = True
-        numbered, labels = np.unique(components[known], return_inverse=True)
-        found = np.full(n, -1, np.int32)
-        found[known] = labels
-        return cls(found, tuple(map(str, range(len(numbered)))), judged)
-
-    @classmethod
     def from_clusters(cls, clusters: Iterable[str | None]) -> Truth | None:
         """Number cluster names by first appearance; return None if no document has one."""
         require_iterable("clusters", clusters)

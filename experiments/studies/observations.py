@@ -46,7 +46,7 @@ TUNED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class Partial:
     """Part of an observation: a difference, its p-value, and whether its sign is that of the observation."""
 
     name: str
@@ -54,18 +54,18 @@ class Part:
     p: float
 
     @classmethod
-    def above(cls, name: str, difference: Difference, bound: float = 0.0) -> Part:
+    def above(cls, name: str, difference: Difference, bound: float = 0.0) -> Partial:
         """Test a difference above a bound; at 0, two-sided."""
         p = min(1.0, 2 * difference.p_above(0)) if bound == 0 else difference.p_above(bound)
         return cls(name=f"{name} (above {bound:g})", difference=difference, p=p)
 
     @classmethod
-    def below(cls, name: str, difference: Difference) -> Part:
+    def below(cls, name: str, difference: Difference) -> Partial:
         """Test a difference below 0, two-sided."""
         return cls(name=f"{name} (below 0)", difference=difference, p=min(1.0, 2 * difference.p_below(0)))
 
     @classmethod
-    def equal(cls, name: str, difference: Difference) -> Part:
+    def equal(cls, name: str, difference: Difference) -> Partial:
         """Test a difference within the margin."""
         return cls(name=f"{name} (within {MARGIN:g})", difference=difference, p=difference.p_equal(MARGIN))
 
@@ -115,7 +115,7 @@ class Observations(Experiment):
         tables = [_table(observations, p, corrected), _table_of_lsh(lsh)]
         return "\n\n".join(work.table(table, name) for table, name in zip(tables, ("observations", "lsh"), strict=True))
 
-    def _parts(self, runs: Mapping[str, _Runs], lsh: Mapping[str, Tuned]) -> Iterator[tuple[str, list[Part]]]:
+    def _parts(self, runs: Mapping[str, _Runs], lsh: Mapping[str, Tuned]) -> Iterator[tuple[str, list[Partial]]]:
         """Yield the observations in the order of the protocol, with their parts."""
         news, docs = runs["newsframes"], runs["republished"]
         change = {name: run.of_bound() for name, run in (("newsframes", news), ("republished", docs))}
@@ -123,35 +123,35 @@ class Observations(Experiment):
             "At τ = .44 the upper IDF bound raises F1 on newsframes and lowers it on republished, in clusters below "
             "N^0.15",
             [
-                Part.above("newsframes", change["newsframes"]),
-                Part.below("republished", change["republished"]),
-                Part.below("republished, stories below N^0.15", docs.of_bound(small=True)),
+                Partial.above("newsframes", change["newsframes"]),
+                Partial.below("republished", change["republished"]),
+                Partial.below("republished, stories below N^0.15", docs.of_bound(small=True)),
             ],
         )
         imatch = {"matcher": "imatch", "idf_min": 0.4, "idf_max": 0.75}
         gain = Difference.of(news.over(imatch, WITHOUT), [news.over(imatch)])
-        yield "I-Match-S has a higher F1 on newsframes without templates", [Part.above("newsframes", gain)]
+        yield "I-Match-S has a higher F1 on newsframes without templates", [Partial.above("newsframes", gain)]
         yield (
             "No threshold transfers: the best of each collection costs more than .02 on another",
             transfers({name: run.curves() for name, run in runs.items()}),
         )
         yield (
             "LSH tuned over (k, l) has the F1 of the exact join within .02",
-            [Part.equal(name, tuned.difference) for name, tuned in lsh.items()],
+            [Partial.equal(name, tuned.difference) for name, tuned in lsh.items()],
         )
         shorter = Difference.of(docs.over({"signature.d": 1, "signature.c": 2}), [docs.over({})])
         yield (
             "d = 1, c = 2 is on republished at most .02 worse than 2, 3",
-            [Part.above("republished", shorter, -MARGIN)],
+            [Partial.above("republished", shorter, -MARGIN)],
         )
         words = {"signature": "shingles1"}
         yield (
             "Template removal lowers the F1 of words on all three collections",
-            [Part.below(k, Difference.of(r.over(words, WITHOUT), [r.over(words)])) for k, r in runs.items()],
+            [Partial.below(k, Difference.of(r.over(words, WITHOUT), [r.over(words)])) for k, r in runs.items()],
         )
         yield (
             "On republished more than half of the pairs that LSH misses at the paper's setting are false",
-            [Part.above("fraction − .5", docs.of_missed())],
+            [Partial.above("fraction − .5", docs.of_missed())],
         )
 
 
@@ -257,7 +257,7 @@ class _Runs:
         return dict(zip(choices, times, strict=True))
 
 
-def transfers(curves: Mapping[str, FloatArray]) -> list[Part]:
+def transfers(curves: Mapping[str, FloatArray]) -> list[Partial]:
     """Return for each collection the largest loss of F1 on another one at its best threshold.
 
     Parameters
@@ -276,12 +276,12 @@ def transfers(curves: Mapping[str, FloatArray]) -> list[Part]:
                 at = [np.take_along_axis(f1, each, -1)[..., 0] for each in (best, chosen)]
                 losses[other] = Difference((at[0] - at[1]).mean(axis=2))
         worst = max(losses, key=lambda other: losses[other].value)
-        part = Part.above(f"{name} to {worst}", losses[worst], MARGIN)
-        parts.append(Part(name=part.name, difference=part.difference, p=min(1.0, len(losses) * part.p)))
+        part = Partial.above(f"{name} to {worst}", losses[worst], MARGIN)
+        parts.append(Partial(name=part.name, difference=part.difference, p=min(1.0, len(losses) * part.p)))
     return parts
 
 
-def words_of(parts: Sequence[Part], corrected: float) -> str:
+def words_of(parts: Sequence[Partial], corrected: float) -> str:
     """Return the outcome of an observation: it holds, a part of it is refuted, or it is undecided."""
     if corrected < ALPHA:
         return "holds"
@@ -289,7 +289,7 @@ def words_of(parts: Sequence[Part], corrected: float) -> str:
     return f"refuted: {', '.join(refuted)}" if refuted else "undecided"
 
 
-def _opposite(part: Part) -> bool:
+def _opposite(part: Partial) -> bool:
     """Return whether the interval of a part is on the other side of its bound."""
     low, high = part.difference.interval
     if "(below" in part.name:
@@ -299,7 +299,9 @@ def _opposite(part: Part) -> bool:
     return high < float(part.name.rpartition("above ")[2].rstrip(")"))
 
 
-def _table(observations: Mapping[str, Sequence[Part]], p: Mapping[str, float], corrected: Mapping[str, float]) -> Table:
+def _table(
+    observations: Mapping[str, Sequence[Partial]], p: Mapping[str, float], corrected: Mapping[str, float]
+) -> Table:
     columns = [
         Column(name="number", title="", form=".0f"),
         Column(name="observation", title="Observation"),
@@ -338,7 +340,7 @@ def _table_of_lsh(lsh: Mapping[str, Tuned]) -> Table:
     return Table(caption=TUNED, columns=columns, rows=rows)
 
 
-def _facts(observations: Mapping[str, Sequence[Part]], corrected: Mapping[str, float]) -> Iterator[Fact]:
+def _facts(observations: Mapping[str, Sequence[Partial]], corrected: Mapping[str, float]) -> Iterator[Fact]:
     for number, (name, parts) in enumerate(observations.items(), start=1):
         text = f"{corrected[name]:.2g}, {words_of(parts, corrected[name])}"
         yield Fact(name=f"observation {number}: corrected p", value=corrected[name], text=text)

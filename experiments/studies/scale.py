@@ -113,13 +113,13 @@ class Scale(Experiment):
         """Run the stages from pages to tables."""
         budget = parse_memory(self.memory)
 
-        class Stages(logging.Handler):
+        class StageRecorder(logging.Handler):
             def emit(self, record: logging.LogRecord) -> None:
                 memory.stage = STAGE_OF.get(record.getMessage().partition(":")[0], memory.stage)
 
         log = logging.getLogger(Store.__module__)
         log.setLevel(logging.INFO)
-        log.addHandler(Stages())
+        log.addHandler(StageRecorder())
         # the band of the experiment, whatever that of data=; without duplicates, to measure the join
         method = replace(settings.method, idf_filter=IdfFilter(), duplicates=Sameness.off)
         store = Store(

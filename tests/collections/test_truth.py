@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from in_process import front_door
 from runs import configured
 
+from data.truth import truth_of_pairs
 from spotsigs.clustering.clusters import cluster
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
@@ -78,7 +79,7 @@ def test_judged_pairs(pages, text):
 
 
 def test_a_page_that_no_pair_names_is_neither_lost_nor_left():
-    truth = Truth.from_pairs(np.array([0, 1]), np.array([1, 2]), np.array([True, False]), 5)
+    truth = truth_of_pairs(np.array([0, 1]), np.array([1, 2]), np.array([True, False]), 5)
     assert truth.labels.tolist() == [0, 0, 1, -1, -1]
     none = np.empty(0, np.int32)
     quality = evaluate(Pairs.build(none, none, np.empty(0), 5), truth, kept=np.array([False, False, True, True, False]))
@@ -92,7 +93,7 @@ def test_all_pairs_judged_are_the_clusters(labels, data):
     reported = data.draw(st.lists(st.booleans(), min_size=len(i), max_size=len(i)))
     pairs = Pairs.build(i[reported], j[reported], np.ones(sum(reported)), len(labels))
     wanted = evaluate(pairs, Truth.from_clusters(map(str, labels)), cluster(pairs), resamples=0)
-    judged = Truth.from_pairs(i, j, labels[i] == labels[j], len(labels))
+    judged = truth_of_pairs(i, j, labels[i] == labels[j], len(labels))
     np.testing.assert_equal(repr(evaluate(pairs, judged, cluster(pairs), resamples=0)), repr(wanted))
 
 

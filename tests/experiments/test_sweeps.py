@@ -32,7 +32,7 @@ SWEEP = ("-m", "data=tiny", "matcher=spotsigs,lsh", "tau=0.3,0.6", "engine=seria
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sweep")
-    done = front_door(*SWEEP, f"hydra.sweep.dir={folder}")
+    done = front_door(*SWEEP, f"hydra.sweep.dir={folder}", COLUMNS="200")  # times of any length fit
     assert done.returncode == 0, done.stderr
     return done, folder
 

@@ -94,7 +94,7 @@ def test_what_goes_a_span_at_a_time_equals_numpy(monkeypatch):
         np.testing.assert_array_equal(spans.scattered(values, places), back)
         labels = random.integers(0, 5, n).astype(np.int32)
         np.testing.assert_array_equal(spans.tally(labels, 5), np.bincount(labels, minlength=5))
-        np.testing.assert_array_equal(spans.own(places), places == np.arange(n))
+        np.testing.assert_array_equal(spans.is_identity(places), places == np.arange(n))
         flags = values < 0.5
         for first in (0, 3, n):
             found = np.concatenate([np.empty(0, np.int64), *spans.flagged(flags, first)])

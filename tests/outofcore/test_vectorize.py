@@ -275,7 +275,7 @@ def test_memory_sizes(text, size):
     assert parse_memory(text) == size
 
 
-@pytest.mark.parametrize("text", ["lots", "2XB", "-1GB", "1MB", ""])
+@pytest.mark.parametrize("text", ["lots", "2XB", "-1GB", ""])
 def test_memory_sizes_that_are_none(text):
     with pytest.raises(InputError, match="memory must be"):
         parse_memory(text)

@@ -74,8 +74,9 @@ def test_nothing_is_unpickled_evaluated_or_given_to_a_shell():
                 assert told is None or ast.unparse(told) == "False", name  # None is False, too
             if called.startswith("subprocess."):
                 starts.add(name)
-    # pip, npm and apt-get for collections, pip with the user's own package and version; git about the checkout
-    assert starts == {"data/collections/fetching.py", "spotsigs/runs/provenance.py"}
+    # pip, npm and apt-get for collections, pip with the user's own package and version; git about the checkout; this
+    # program, to compile kernels
+    assert starts == {"data/collections/fetching.py", "spotsigs/runs/provenance.py", "spotsigs/compile.py"}
 
 
 def patterns():
