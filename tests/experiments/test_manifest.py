@@ -11,12 +11,14 @@ from hydra import initialize_config_dir
 from runs import configured
 
 from experiments.harness import study
-from experiments.harness.manifest import NAME, age, check, is_current, problems, read, record, write_rows
+from experiments.harness.manifest import age, check, is_current, problems, read, record, write_rows
 from experiments.studies.figure4 import Figure4
 from spotsigs.errors import InputError
 from spotsigs.runs.provenance import git
 
 ROOT = Path(__file__).parents[2]
+EARLIER = ("bench", "figure7", "lcs_tables", "race", "scale", "table1", "table2", "threads")
+"""Results that measure time, made before there was a manifest; `make results` lists them when it makes them again."""
 
 HEAD = git("rev-parse", "HEAD")
 ABOUT = {
@@ -92,11 +94,11 @@ def test_violations_are_found(tmp_path, write):
     assert shallow or f"commit {'0' * 40} is not in the history of this one" in found
 
 
-@pytest.mark.skipif(not (ROOT / "results" / NAME).exists(), reason="no results were made by make results yet")
 def test_the_committed_results_are_those_of_their_commits():
-    assert check(ROOT / "results") == []
+    earlier = tuple(f"{name}/" for name in EARLIER)
+    assert [violation for violation in check(ROOT / "results") if not violation.startswith(earlier)] == []
     rows = read(ROOT / "results")
-    assert {row.file.split("/")[0] for row in rows} >= {"bench", "race", "scale", "signatures", "observations"}
+    assert not [row.file for row in rows if row.file.startswith(earlier)]
     assert all(row.date and row.machine and row.seconds > 0 for row in rows)
     shallow = git("rev-parse", "--is-shallow-repository") == "true"
     assert shallow or {type(age(row.commit)) for row in rows} == {int}
