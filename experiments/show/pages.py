@@ -24,6 +24,8 @@ PAGES = ("README.md", "docs/performance.md", "docs/scaling.md")
 SECTION = re.compile(r"(<!--results:(\w+)-->\n)(.*?)(<!--end-->)", re.DOTALL)
 SHOWN = ("gold", "newsframes", "republished")
 """Collections of the table of best F1."""
+PROGRAMS = {"LSH-S": "LSH-S (native)"}
+"""Labels of the programs that were measured, by the paper's names of the methods."""
 JOINS = (("short 100k", 0.9), ("short 1.17M", 0.9), ("short 1.17M", 0.5), ("long 100k", 0.5))
 """Columns of the table of joins."""
 TWO_THREADS = 2
@@ -70,9 +72,10 @@ def best_f1(results: Path) -> str:
     facts = read_facts(results / "quality/facts.csv")
     rows = []
     for row in published("table1"):
-        cells = [f"{row['method']}", plain(row["f1"], 2)]
+        method = PROGRAMS.get(row["method"], row["method"])
+        cells = [method, plain(row["f1"], 2)]
         for name in SHOWN:
-            f1, tau = (facts.get(f"{name}: {row['method']}: best {what}") for what in ("F1", "tau"))
+            f1, tau = (facts.get(f"{name}: {method}: best {what}") for what in ("F1", "tau"))
             at = f" at {tau.value:g}".replace("0.", ".") if tau else ""
             cells.append("n/a" if f1 is None else plain(f1.value) + at)
         rows.append(cells)
