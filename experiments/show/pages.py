@@ -72,7 +72,7 @@ def best_f1(results: Path) -> str:
     facts = read_facts(results / "quality/facts.csv")
     rows = []
     for row in published("table1"):
-        method = PROGRAMS.get(row["method"], row["method"])
+        method = PROGRAMS.get(str(row["method"]), str(row["method"]))
         cells = [method, plain(row["f1"], 2)]
         for name in SHOWN:
             f1, tau = (facts.get(f"{name}: {method}: best {what}") for what in ("F1", "tau"))

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 BENCHMARKS = {"bench": "benchmarks/bench.py", "race": "benchmarks/end_to_end.py", "soak": "tests/soak.py"}
 """Folders that no experiment writes, and their programs."""
-EVERY = {"facts"}
+EVERY = {"facts", "cells"}
 """Names that every experiment may write."""
 FOLDERS = sorted(
     path.name
