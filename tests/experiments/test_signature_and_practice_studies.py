@@ -17,7 +17,7 @@ from data.collections.newsframes.density import density
 from experiments.config import composed, method_of
 from experiments.harness.cross_validation import Difference
 from experiments.harness.extracted_collections import Source, read, read_together
-from experiments.studies.observations import Part, transfers, words_of
+from experiments.studies.observations import Partial, transfers, words_of
 from experiments.studies.practice import not_contained
 from experiments.studies.signature_study import CorrectedTest, SignatureStudy
 from spotsigs.engines import Serial
@@ -119,13 +119,13 @@ def test_a_transferred_threshold_costs_what_the_other_curve_loses():
 def test_an_observation_holds_or_a_part_of_it_is_refuted():
     above = Difference(np.full((2, 100), 0.1))
     below = Difference(np.full((2, 100), -0.1))
-    assert words_of([Part.above("a", above), Part.below("b", below)], 0.04) == "holds"
-    assert words_of([Part.above("a", above), Part.below("b", above)], 1.0) == "refuted: b (below 0)"
-    assert words_of([Part.equal("a", above)], 1.0) == "refuted: a (within 0.02)"
-    assert words_of([Part.above("a", below, -0.02)], 1.0) == "refuted: a (above -0.02)"
-    assert words_of([Part.above("a", Difference(np.zeros((2, 100))))], 1.0) == "undecided"
-    assert Part.above("a", above).p == pytest.approx(2 / 199)
-    assert Part.above("a", above, 0.05).p == pytest.approx(1 / 199)
+    assert words_of([Partial.above("a", above), Partial.below("b", below)], 0.04) == "holds"
+    assert words_of([Partial.above("a", above), Partial.below("b", above)], 1.0) == "refuted: b (below 0)"
+    assert words_of([Partial.equal("a", above)], 1.0) == "refuted: a (within 0.02)"
+    assert words_of([Partial.above("a", below, -0.02)], 1.0) == "refuted: a (above -0.02)"
+    assert words_of([Partial.above("a", Difference(np.zeros((2, 100))))], 1.0) == "undecided"
+    assert Partial.above("a", above).p == pytest.approx(2 / 199)
+    assert Partial.above("a", above, 0.05).p == pytest.approx(1 / 199)
 
 
 @pytest.mark.long
