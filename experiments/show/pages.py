@@ -1,6 +1,6 @@
 """Sections of README.md and of the pages of evidence that are written from the results.
 
-``python -m experiments.show.pages`` writes the text between ``<!--results:NAME-->`` and ``<!--end-->`` anew; a test
+``python -m experiments.show.pages`` writes the text between ``<!--results:NAME-->`` and ``<!--end-->`` again; a test
 compares it.
 """
 
@@ -207,7 +207,7 @@ SECTIONS: dict[str, Callable[[Path], str]] = {
 
 
 def written(page: str, results: Path) -> str:
-    """Return the text of a page with its sections written anew."""
+    """Return the text of a page with its sections written from the results."""
     return SECTION.sub(lambda match: match[1] + SECTIONS[match[2]](results) + match[4], page)
 
 

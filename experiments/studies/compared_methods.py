@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 BEST, DEFAULT, BOTH = "best", "default", "best = default"
 COARSE = 0.1
-"""Distance between the thresholds of a method that runs anew at each of them."""
+"""Distance between the thresholds of a method that runs again at each of them."""
 
 RESAMPLES = 10_000
 """Bootstrap samples of a difference: enough for a small p-value after the correction for many methods."""
