@@ -33,8 +33,8 @@ from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.method import Method
-from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
-from spotsigs.signatures.idf import Idf, IdfFilter
+from spotsigs.signatures.boilerplate import Boilerplate
+from spotsigs.signatures.idf import Idf
 from spotsigs.spelling import spelled
 from spotsigs.storage.atomic import place_of
 
@@ -280,14 +280,16 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         require(HydraConfig.get().mode is not RunMode.MULTIRUN, f"an experiment sweeps by itself: {once}")
         _require_read(built["experiment"], names["experiment"], overrides())
     given = overrides() if typed else list(config.hydra.overrides.task)
-    method = Method(
-        text=built["text"],
-        signature=with_boilerplate(built["signature"], config.boilerplate),
-        idf_filter=_filter(config, getattr(built["data"], "idf_band", BAND)),
-        matcher=built["matcher"],
+    band = zip(ENDS, getattr(built["data"], "idf_band", BAND), strict=True)
+    ends = {key: default if config[key] == AUTO else config[key] for key, default in band}
+    for key, value in ends.items():
+        require(_is_number(value), f"{key} must be a number, or {AUTO}, got {config[key]!r}")
+    method = Method.of(
         names={group: names[group] for group in ("text", "signature", "matcher")},
         typed=tuple(word.partition("=")[0] for word in given),
-        **{key: config[key] for key in ("sets", "duplicates", "clusters", "keep")},
+        **{group: built[group] for group in ("text", "signature", "matcher")},
+        **{key: config[key] for key in ("boilerplate", "idf", "min_spots", "sets", "duplicates", "clusters", "keep")},
+        **ends,
     )
     return Settings(
         collection=built["data"],
@@ -306,16 +308,6 @@ def _decimal(number: Any) -> float:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _filter(config: DictConfig, band: tuple[float, float]) -> IdfFilter:
-    """Return the IDF filter; the ends of the band that are AUTO are those of the collection."""
-    ends: dict[str, Any] = {
-        key: own if config[key] == AUTO else config[key] for key, own in zip(("idf_min", "idf_max"), band, strict=True)
-    }
-    for key, value in ends.items():
-        require(_is_number(value), f"{key} must be a number, or {AUTO}, got {config[key]!r}")
-    return IdfFilter(**ends, idf=config.idf, min_spots=config.min_spots)
 
 
 def _require_known(config: DictConfig) -> None:

@@ -18,20 +18,17 @@ from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import BY_SCORE, Keep, is_unordered
 from spotsigs.clustering.decisions import keep_by as by_score
 from spotsigs.compile import prepare, steps_of
-from spotsigs.contracts import Collection, CollectionScheme, Shard, SignatureScheme
+from spotsigs.contracts import Collection, Shard, SignatureScheme
 from spotsigs.engines import Engine, engine_of
-from spotsigs.errors import InputError, as_choice, counted, did_you_mean, either, require, shown
+from spotsigs.errors import InputError, as_choice, counted, require, shown
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, InputPage, InputPages, input_pages, present
 from spotsigs.in_memory import Matched
-from spotsigs.matching.containment import Containment
-from spotsigs.matching.prefix_join import CrossPairs, SpotSigsTight
+from spotsigs.matching.prefix_join import CrossPairs
 from spotsigs.method import Method
 from spotsigs.records import Document, IntArray, Pairs, Signatures, Skipped
-from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
+from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.signatures.extract import REFERENCE
-from spotsigs.signatures.idf import IdfFilter
-from spotsigs.signatures.spots import SpotSignatures
 
 PagesT = TypeVar("PagesT")
 
@@ -40,9 +37,6 @@ BATCH = 256
 
 LISTED = 5
 """Pages that a warning names."""
-
-MATCHERS: dict[str, type[SpotSigsTight | Containment]] = {"jaccard": SpotSigsTight, "containment": Containment}
-"""Matchers by the names that ``measure=`` takes."""
 
 
 def near_duplicates(
@@ -131,12 +125,10 @@ def near_duplicates(
     >>> [(int(i), int(j)) for i, j in zip(pairs.i, pairs.j)]
     [(0, 2)]
     """
-    method = Method(
-        signature=_scheme(signature, language, boilerplate),
-        idf_filter=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
-        duplicates=as_choice("duplicates", duplicates, Sameness),
-        matcher=_matcher(tau, measure, threads),
-    )
+    method = Method.of(
+        signature=signature, language=language, boilerplate=boilerplate, idf_min=idf_min, idf_max=idf_max,
+        min_spots=min_spots, duplicates=duplicates, measure=measure, tau=tau, threads=threads,
+    )  # fmt: skip
     runs = engine_of(engine, workers=workers, address=address)
     columns = {"text": text, "html": html, "id": id}
     have = _Pages(input_pages(pages, columns, kept=False), id, _reference(against, columns))
@@ -210,14 +202,11 @@ def dedup(
         require(isinstance(keep_by, str), f"keep_by must be the name of a column, got {shown(keep_by)}")
         require(order is Keep.first, "keep_by= decides which page is kept; leave out keep=")
         order, date = by_score(keep_by)
-    method = Method(
-        signature=_scheme(signature, language, boilerplate),
-        idf_filter=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
-        duplicates=as_choice("duplicates", duplicates, Sameness),
-        matcher=_matcher(tau, measure, threads),
-        clusters=as_choice("clusters", clusters, ClusterMethod),
+    method = Method.of(
+        signature=signature, language=language, boilerplate=boilerplate, idf_min=idf_min, idf_max=idf_max,
+        min_spots=min_spots, duplicates=duplicates, measure=measure, tau=tau, threads=threads, clusters=clusters,
         keep=order,
-    )
+    )  # fmt: skip
     runs = engine_of(engine, workers=workers, address=address)
     columns = {"text": text, "html": html, "id": id}
     have = input_pages(pages, columns | {"date": date})
@@ -241,8 +230,7 @@ def _find(method: Method, given: _Pages, engine: Engine, default_tau: bool, *, l
         pages = iter(given.have.pages)
         first = list(islice(pages, defaults.PROBED))
         given.have = replace(given.have, pages=chain(first, pages))
-        removes = isinstance(method.signature, CollectionScheme)
-        method = method.at(defaults.tau((page.content for page in first), removes))
+        method = method.at(defaults.tau((page.content for page in first), method.removes_templates))
     prepare(steps_of(method, listed=listed))
     matched = method.match(given, engine, listed=listed)
     effects = {"": "cannot be read, compared with no other page and kept", REFERENCE: "of the reference cannot be read"}
@@ -259,30 +247,6 @@ def _find(method: Method, given: _Pages, engine: Engine, default_tau: bool, *, l
     numbers = np.array([int(number.removeprefix(REFERENCE)) for number in matched.doc_ids], np.int64)
     old, new = np.split(numbers, [matched.new_from])
     return _Found(method, matched, new, len(new) + sizes[""], given.have.column(given.name), old, given.reference)
-
-
-def _matcher(tau: Any, measure: Any, threads: Any) -> SpotSigsTight | Containment:
-    """Return the matcher of a measure."""
-    return matcher_of("measure", measure)(tau=defaults.TAU if tau is None else tau, threads=threads)
-
-
-def matcher_of(option: str, measure: Any) -> type[SpotSigsTight | Containment]:
-    """Return the matcher of a measure; the option is named in the error for an unknown one."""
-    known = isinstance(measure, str) and measure in MATCHERS
-    message = f"{option} must be {either(map(repr, MATCHERS))}, got {shown(measure)}{did_you_mean(measure, MATCHERS)}"
-    require(known, message)
-    return MATCHERS[measure]
-
-
-def _scheme(signature: Any, language: str, boilerplate: Any) -> SignatureScheme:
-    """Return the signature scheme with its treatment of boilerplate; a scheme of the caller's reads whole pages."""
-    own = isinstance(signature, SignatureScheme)
-    known = own or signature is None or (isinstance(signature, str) and signature == "spotsigs")
-    require(known, f"signature must be a SignatureScheme or 'spotsigs', got {shown(signature)}")
-    if boilerplate is None:
-        boilerplate = Boilerplate.keep if own else defaults.BOILERPLATE
-    scheme = signature if own else SpotSignatures(language=language)
-    return with_boilerplate(scheme, as_choice("boilerplate", boilerplate, Boilerplate))
 
 
 class _Found(NamedTuple):

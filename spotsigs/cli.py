@@ -178,29 +178,25 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
     InputError
         If a value is out of range or the input cannot be read.
     """
-    from spotsigs.api import matcher_of
-    from spotsigs.clustering.clusters import ClusterMethod
-    from spotsigs.clustering.decisions import Keep, keep_by
+    from spotsigs.clustering.decisions import keep_by
     from spotsigs.method import Method
-    from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
-    from spotsigs.signatures.idf import IdfFilter
-    from spotsigs.signatures.spots import SpotSignatures
-    from spotsigs.storage.identity import identity, values_of
 
-    boilerplate, language = args.boilerplate, args.language
     known = None if store is None else store.method
-    if known is not None:
-        boilerplate = boilerplate or known.boilerplate
-        language = language or next(values_of(identity(known.signature), "language"))
-    boilerplate = as_choice("--boilerplate", boilerplate or defaults.BOILERPLATE, Boilerplate)
-    removes = boilerplate in (Boilerplate.auto, Boilerplate.remove)
-    return Method(
-        signature=with_boilerplate(SpotSignatures(language=language or defaults.LANGUAGE), boilerplate),
-        idf_filter=IdfFilter(idf_min=_number("--idf-min", args.idf_min), idf_max=_number("--idf-max", args.idf_max)),
-        matcher=matcher_of("--measure", args.measure)(tau=_tau(args, collection, store, removes)),
-        clusters=as_choice("--clusters", args.clusters, ClusterMethod),
-        keep=as_choice("--keep", args.keep, Keep) if args.keep_by is None else keep_by(args.keep_by)[0],
+    method = Method.of(
+        boilerplate=args.boilerplate or (known.boilerplate if known else None),
+        language=args.language or (known.language if known else None),
+        idf_min=_number("--idf-min", args.idf_min),
+        idf_max=_number("--idf-max", args.idf_max),
+        measure=args.measure,
+        tau=None if args.tau is None else as_tau(_number("--tau", args.tau, " in (0, 1]")),
+        clusters=args.clusters,
+        keep=args.keep if args.keep_by is None else keep_by(args.keep_by)[0],
     )
+    if args.tau is not None:
+        return method
+    if store is not None and store.is_decided:
+        return method.at(store.method.threshold)
+    return method.at(defaults.tau(_contents(collection), method.removes_templates))
 
 
 def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
@@ -300,17 +296,6 @@ def _memory(args: argparse.Namespace, stored: bool) -> int | None:
     if args.memory is not None:
         return parse_memory(args.memory)
     return default_memory() if stored else None
-
-
-def _tau(args: argparse.Namespace, collection: Any, store: Store | None, removes: bool) -> float:
-    """Return the threshold that is set, else that of the store, else the default one of the input."""
-    if args.tau is not None:
-        return as_tau(_number("--tau", args.tau, " in (0, 1]"))
-    if store is not None and store.is_decided:
-        return store.method.threshold
-    if collection is None:
-        return defaults.TAU_PAGES if removes else defaults.TAU
-    return defaults.tau(_contents(collection), removes)
 
 
 def _engine(args: argparse.Namespace) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from enum import Enum
 from shlex import quote
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,23 +17,54 @@ from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod, cluster
 from spotsigs.clustering.decisions import BY_SCORE, Decisions, Keep, decide, priority
-from spotsigs.contracts import Collection, Matcher, PairChunks, SignatureScheme, VectorCollection
+from spotsigs.contracts import Collection, CollectionScheme, Matcher, PairChunks, SignatureScheme, VectorCollection
 from spotsigs.engines import Engine
-from spotsigs.errors import require
+from spotsigs.errors import as_choice, require, shown
 from spotsigs.exact_duplicates import Copies, Sameness
 from spotsigs.in_memory import Extracted, Joined, Matched
+from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Corpus, Document, Pairs, Signatures
-from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of
+from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of, with_boilerplate
 from spotsigs.signatures.extract import extract, texts
 from spotsigs.signatures.idf import Idf, IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.spelling import is_command, option, spelled
+from spotsigs.spelling import flag, is_command, option, spelled
 from spotsigs.storage.identity import identity, values_of
 from spotsigs.text.visible import VisibleText
 
 SCHEMA = 1
 """Version of the keys of a method."""
+
+
+class Measure(Enum):
+    """Similarity measures of `Method.of`."""
+
+    jaccard = "jaccard"
+    containment = "containment"
+
+
+class Options(TypedDict, total=False):
+    """Options of `Method.of`, which describes them."""
+
+    text: Callable[[Document], str]
+    signature: SignatureScheme | str | None
+    language: str | None
+    boilerplate: Boilerplate | str | None
+    idf_min: float
+    idf_max: float
+    idf: Idf
+    min_spots: int
+    sets: bool
+    duplicates: Sameness | str
+    matcher: Matcher
+    measure: Measure | str
+    tau: float | None
+    threads: int | None
+    clusters: ClusterMethod | str
+    keep: Keep | str
+    names: Mapping[str, str]
+    typed: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +113,47 @@ class Method:
     names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     typed: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
+    @classmethod
+    def of(cls, **options: Unpack[Options]) -> Self:
+        """Assemble a method from options, the only place that does; what is omitted or None has the package's default.
+
+        Parameters
+        ----------
+        text, sets, duplicates, clusters, keep, names, typed
+            Attributes of the method; enumerations can be given by name.
+        signature, language, boilerplate
+            A scheme, which reads whole pages by default, or ``spotsigs``: spot signatures of a language.
+        idf_min, idf_max, idf, min_spots
+            See `spotsigs.signatures.idf.IdfFilter`.
+        matcher : Matcher
+            By default the exact matcher of `measure`, with `tau` and `threads`.
+
+        Raises
+        ------
+        InputError
+            If an option is out of range; the message spells it as the user typed it.
+
+        Examples
+        --------
+        >>> Method.of(boilerplate="keep", measure="containment", tau=0.6).matcher
+        Containment(tau=0.6, threads=None)
+        """
+        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        given |= {name: as_choice(flag(name), given[name], _CHOICES[name]) for name in _CHOICES if name in given}
+        scheme = given.pop("signature", SPOTSIGS)
+        named = isinstance(scheme, str) and scheme == SPOTSIGS
+        known = named or isinstance(scheme, SignatureScheme)
+        require(known, f"{flag('signature')} must be a SignatureScheme or {SPOTSIGS!r}, got {shown(scheme)}")
+        language = given.pop("language", defaults.LANGUAGE)
+        boilerplate = given.pop("boilerplate", Boilerplate(defaults.BOILERPLATE) if named else Boilerplate.keep)
+        given["signature"] = with_boilerplate(SpotSignatures(language=language) if named else scheme, boilerplate)
+        band: dict[str, Any] = {"idf_min": defaults.IDF_MIN, "idf_max": defaults.IDF_MAX}
+        band |= {name: given.pop(name) for name in (*band, "idf", "min_spots") if name in given}
+        given["idf_filter"] = IdfFilter(**band)
+        matcher = _MATCHERS[given.pop("measure", Measure.jaccard)]
+        join = {name: given.pop(name) for name in ("tau", "threads") if name in given}
+        return cls(**{"matcher": matcher(**join)} | given)
+
     @property
     def tau(self) -> float | None:
         """Similarity threshold; None if the matcher has none."""
@@ -96,6 +169,16 @@ class Method:
     def boilerplate(self) -> Boilerplate:
         """Treatment of boilerplate."""
         return boilerplate_of(type(self.signature).__name__)
+
+    @property
+    def language(self) -> str | None:
+        """Language of the signatures; None of a scheme without one."""
+        return next(values_of(identity(self.signature), "language"), None)
+
+    @property
+    def removes_templates(self) -> bool:
+        """Whether the templates of pages with links are removed."""
+        return isinstance(self.signature, CollectionScheme)
 
     @property
     def band(self) -> tuple[float, float]:
@@ -118,7 +201,7 @@ class Method:
 
     def _options(self) -> dict[str, Any]:
         """Return the threshold, and the options of the command that are not its defaults."""
-        language = next(values_of(identity(self.signature), "language"), defaults.LANGUAGE)
+        language = self.language or defaults.LANGUAGE
         chosen = {"boilerplate": self.boilerplate, "language": language, "measure": self.matcher.measure}
         chosen |= {name: getattr(self.idf_filter, name) for name in ("idf_min", "idf_max")}
         chosen |= {"clusters": self.clusters, "keep": self.keep}
@@ -257,6 +340,15 @@ class Method:
         return decisions, pairs
 
 
+SPOTSIGS = "spotsigs"
+"""Name of the default signature scheme."""
+
+_CHOICES = {
+    "boilerplate": Boilerplate, "duplicates": Sameness, "measure": Measure, "clusters": ClusterMethod, "keep": Keep,
+}  # fmt: skip
+_MATCHERS: dict[Measure, type[SpotSigsTight | Containment]] = {
+    Measure.jaccard: SpotSigsTight, Measure.containment: Containment,
+}  # fmt: skip
 _EXTRACTION = ("text", "signature", "duplicates")
 _NAMES = {
     "VisibleText": "visible", "SpotSignatures": "spotsigs", "TemplateRemoval": "spotsigs", "MainContent": "spotsigs",

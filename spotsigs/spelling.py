@@ -56,6 +56,11 @@ def option(name: str, value: object = None) -> str:
     return flag if value is None or name in _SWITCHES else f"{flag} {value}".strip()
 
 
+def flag(name: str) -> str:
+    """Return the name of an option alone, as the reader of a message types it."""
+    return option(name).removesuffix("=")
+
+
 def spelled(value: object) -> str:
     """Return a value as ``run.py`` reads it; texts with signs that have a meaning there are quoted.
 

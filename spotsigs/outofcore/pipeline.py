@@ -174,7 +174,7 @@ class Store:
             return cls(folder=path, method=restored(decisions.facts["method"], _CLASSES), **more)
         known = known_source(batches[0])
         parts = {name: restored(known[key], _CLASSES) for name, key in (("text", "text"), ("signature", "scheme"))}
-        return cls(folder=path, method=Method(**parts), **more)
+        return cls(folder=path, method=Method.of(**parts), **more)
 
     def as_reference(self, method: Method) -> Segments:
         """Return the signatures of all documents, to compare others by a method with them."""

@@ -41,3 +41,13 @@ def test_every_import_finds_its_name():
 
 def test_no_class_name_has_two_meanings():
     assert twice(classes()) == {}
+
+
+def test_one_function_assembles_a_method():
+    calls = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Method"
+    ]
+    assert calls == []  # `Method.of` calls its class
