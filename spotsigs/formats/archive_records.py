@@ -13,12 +13,16 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import IO, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+from xxhash import xxh3_64_intdigest
 from zstandard import ZstdCompressionDict
 
 from spotsigs.formats.archive_content import Content, Position
@@ -32,6 +36,7 @@ from spotsigs.text.size_limits import in_words, largest_page
 LINE = 1 << 16
 """Bytes of the longest line of a record's header."""
 
+_MARK = np.dtype([("id", np.uint64), ("stays", np.bool_)])
 _OVERLAP = 4096
 _UNREADABLE = "the record at this byte cannot be read: {}"
 _PACKED = rb"(?P<packed>\x1f\x8b\x08[\x00-\x1f]|\x28\xb5\x2f\xfd|BZh[1-9]1AY&SY)"
@@ -152,6 +157,12 @@ def block_length(digits: bytes) -> int:
     return int(digits)
 
 
+def _any_among(hashes: NDArray[np.uint64], ids: Iterable[bytes]) -> bool:
+    """Return whether the hash of one of the ids is in a sorted array."""
+    found = ((key, bisect_left(hashes, key)) for key in map(xxh3_64_intdigest, ids))
+    return any(at < len(hashes) and hashes[at] == key for key, at in found)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Archive(FileCollection):
     """A collection of archives of one format."""
@@ -168,6 +179,10 @@ class Archive(FileCollection):
     @abstractmethod
     def documents(self, record: Record) -> Iterator[Document | Skipped]:
         """Yield the document of a record, if it is a page and complete."""
+
+    def links(self, head: Head) -> tuple[list[bytes], bool]:
+        """Return the ids of a record and of those it names, and whether a copy has it only with the records named."""
+        return [], False
 
     def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
         """Iterate over the documents that begin in a shard."""
@@ -256,14 +271,17 @@ class Archive(FileCollection):
         return re.compile(self.line.pattern + b"|" + _PACKED)
 
     def copy_file(self, source: InputFile, target: Path, keep: Callable[[Document], bool]) -> None:
-        """Copy every record but the removed documents', each compressed on its own, and what is no record."""
+        """Copy every record, compressed on its own, and what is no record; but no removed document and its `links`."""
+        marks = np.fromiter(self._marks(source, keep), _MARK)
+        gone, stay = (np.unique(marks["id"][marks["stays"] == stays]) for stays in (False, True))
         with target.open("xb") as out, raw(source.path) as file:
             for record in self._records(source):
                 if isinstance(record, Unread):
                     record.copy(file, out)
                     continue
-                found = () if record.is_too_large else self.documents(record)
-                if any(isinstance(document, Document) and not keep(document) for document in found):
+                ids, follows = self.links(record.head)
+                ids = ids if follows else [record.position.encode()]
+                if _any_among(gone, ids) and not _any_among(stay, ids):
                     continue
                 begin = out.tell()
                 with packed(out, record.stream.packing) as stream:
@@ -274,6 +292,20 @@ class Archive(FileCollection):
                 if record.fault():
                     out.seek(begin)
                     out.truncate()
+
+    def _marks(self, source: InputFile, keep: Callable[[Document], bool]) -> Iterator[tuple[int, bool]]:
+        """Iterate over the hashed ids of records of their own, each with false if it is that of a removed document.
+
+        A removed document has its position as a further id, because records of several captures may share one.
+        """
+        for record in self._records(source):
+            ids, follows = ([], True) if isinstance(record, Unread) else self.links(record.head)
+            if follows or isinstance(record, Unread):
+                continue
+            found = () if record.is_too_large else self.documents(record)
+            stays = not any(isinstance(document, Document) and not keep(document) for document in found)
+            ids += [] if stays else [record.position.encode()]
+            yield from ((xxh3_64_intdigest(one), stays) for one in ids)
 
     def fault(self, path: Path) -> str | None:
         """Return why a file is no archive of this format, or None if it is one."""

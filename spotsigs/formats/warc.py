@@ -20,6 +20,7 @@ from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import in_words
 
 _FIRST = re.compile(rb"WARC/[01]\.\d+\r?\n")
+_LINKED = re.compile(rb"^WARC-(?:Record-ID|Concurrent-To)[ \t]*+:[ \t]*+(\S++)", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +67,22 @@ class Warc(Archive):
         uri = decoded.get("warc-target-uri", "").strip("<> ")
         return Head(b"".join([*text, line]), uri, block_length(fields[b"content-length"]), decoded)
 
+    def links(self, head: Head) -> tuple[list[bytes], bool]:
+        """Return the ids of a record and of those it names, and whether a copy has it only with the records named.
+
+        Some crawlers name the response in its request, others the request in the response. A revisit names a response
+        by its id, or by address and date.
+        """
+        fields, kind = head.fields, head.fields.get("warc-type", "").lower()
+        named = [fields["warc-refers-to"].encode()] if "warc-refers-to" in fields else []
+        if kind == "revisit":
+            there, then = (fields.get(f"warc-refers-to-{name}", "") for name in ("target-uri", "date"))
+            return named or _capture(there, then), True
+        if kind in ("request", "metadata"):
+            return _LINKED.findall(head.text) + named, True
+        linked = _LINKED.findall(head.text) if kind == "response" else [fields.get("warc-record-id", "").encode()]
+        return linked + _capture(head.uri, fields.get("warc-date", "")), False
+
     def documents(self, record: Record) -> Iterator[Document | Skipped]:
         """Yield the document of a record, if it is a page and complete."""
         fields, uri = record.head.fields, record.head.uri or record.position
@@ -102,3 +119,8 @@ class Warc(Archive):
         else:
             kind = "text/plain" if kind == "conversion" else "text/html"
             yield Document(id=uri, content=block, media_type=kind, charset=charset, date=date)
+
+
+def _capture(uri: str, date: str) -> list[bytes]:
+    """Return the id of a capture, made of address and date; none if one is missing."""
+    return [f"{uri.strip('<> ')} {date}".encode()] if uri and date else []
