@@ -273,6 +273,7 @@ def over_splits(
     stories: bool,
     splits: int,
     samples: int,
+    decisions: bool = True,
 ) -> dict[str, Any]:
     """Evaluate a method on each half of random splits, at the threshold that is best on the other half.
 
@@ -290,6 +291,8 @@ def over_splits(
         Split the stories, too.
     splits, samples : int
         Random splits, and bootstrap samples of stories and sites for each.
+    decisions : bool
+        Return more than ``f1`` and ``development``.
 
     Returns
     -------
@@ -304,8 +307,10 @@ def over_splits(
     for halves, copies in _samples_of(matched.levels, splits, samples, stories=stories):
         f1 = f1_of(every.tallies(halves, *copies))
         best = np.argmax(f1[::-1], axis=2)
-        of_halves = [_decided(matched, halves[half], taus[best[half, 0]], copies[0]) for half in (0, 1)]
-        values = {name: np.transpose([each[name] for each in of_halves]) for name in of_halves[0]}
+        values: dict[str, Any] = {}
+        if decisions:
+            of_halves = [_decided(matched, halves[half], taus[best[half, 0]], copies[0]) for half in (0, 1)]
+            values = {name: np.transpose([each[name] for each in of_halves]) for name in of_halves[0]}
         values["f1"] = np.take_along_axis(f1, best[..., None], 2)[..., 0].T
         values["development"] = f1[::-1].max(2).T
         for name, value in values.items():

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from tqdm import tqdm
@@ -29,6 +31,8 @@ ATTEMPTS = 3
 """Runs of a task whose times other processes disturb."""
 SHOWN = 1_000
 """Characters of an argument that a table's provenance quotes."""
+
+LOG = logging.getLogger(__name__)
 
 _provenance = cache(provenance)
 
@@ -122,10 +126,13 @@ class ResultCache:
         """
         paths = [self.path(task) for task in tasks]
         missing = {path: task for path, task in zip(paths, tasks, strict=True) if not _is_finished(path, task)}
+        began = perf_counter()
         with tqdm(total=len(tasks), initial=len(tasks) - len(missing), desc=describe, unit="cell", disable=None) as bar:
             for path, value in self._computed(missing):
                 write_json(path, {"record": _provenance() | {"key": missing[path].key()}, "value": value})
                 bar.update()
+        if missing:
+            LOG.info("%s: %d cells, %.0f s", describe, len(missing), perf_counter() - began)
         found = [read_json(path) for path in paths]
         self.log.extend(
             _brief(path, cell["record"], path not in missing) for path, cell in zip(paths, found, strict=True)

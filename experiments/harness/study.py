@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,8 @@ IMATCH_BAND = (0.4, 0.75)
 
 PATIENCE_SECONDS = 600.0
 """Seconds that a run which replaces committed results waits for a quiet machine before each time it measures."""
+
+LOG = logging.getLogger(__name__)
 
 SEVERAL = "several collections"
 """Name of the data of an experiment that chooses its collections itself."""
@@ -103,8 +106,11 @@ class Work:
     def _read(self, sources: Sequence[Source]) -> list[Stored]:
         """Read the sources that were not read yet, each text once."""
         missing = {repr(source): source for source in sources if repr(source) not in self.inputs}
+        began = perf_counter()
         found = read_together(list(missing.values()), self.cache.folder, self.settings.engine)
         self.inputs.update(zip(missing, found, strict=True))
+        if (seconds := perf_counter() - began) > 1:
+            LOG.info("%s: signatures of %d kinds, %.0f s", type(sources[0].collection).__name__, len(found), seconds)
         return [self.inputs[repr(source)] for source in sources]
 
     def parse_ms(self, method: Method) -> float | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
+from statistics import median
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -21,8 +24,8 @@ from experiments.harness.cross_validation import (
     tallies_over_splits,
 )
 from experiments.harness.curves import STEP, thresholds
+from experiments.harness.extracted_collections import Stored
 from experiments.harness.study import SEVERAL, Work, task_of
-from experiments.harness.timing import quotient
 from experiments.show.tables import Column, Table
 from experiments.studies.signature_study import ALPHA, MARGIN, StudiedCollection, Treatment
 from spotsigs.errors import InputError, require
@@ -32,7 +35,16 @@ TAU = 0.44
 """The paper's threshold."""
 BOUND = 0.85
 """The paper's upper IDF bound; it drops signatures of fewer than ``N ** (1 - BOUND)`` documents."""
-WITHOUT = Treatment(template_free=True)
+REPEATS = 3
+"""Measurements of the core seconds of a join."""
+
+SPOTS: dict[str, Any] = {}
+SHORTER = {"signature.d": 1, "signature.c": 2}
+WORDS = {"signature": "shingles1"}
+IMATCH = {"matcher": "imatch", "idf_min": 0.4, "idf_max": 0.75}
+WHOLE, WITHOUT = Treatment(), Treatment(template_free=True)
+EXTRACTED = ((WHOLE, (SPOTS, SHORTER, WORDS)), (WITHOUT, (SPOTS, WORDS)))
+"""Signatures by treatment: each page is read, and its template removed, once for all of them."""
 
 NOTES = (
     "The seven observations of docs/protocol.md, over the same splits and samples as its hypotheses. p: uncorrected, "
@@ -41,7 +53,7 @@ NOTES = (
 )
 TUNED = (
     "F1 of LSH-S at the paper's setting, k = 6 and l = 32, and with k and l chosen like the threshold on the other "
-    "half, less that of the exact join, with 95 % intervals; seconds of the joins at τ = .44, one thread each"
+    "half, less that of the exact join, with 95 % intervals; core seconds of the joins at τ = .44, median of three runs"
 )
 
 
@@ -103,8 +115,8 @@ class Observations(Experiment):
         runs = {}
         for name, collection in chosen.items():
             try:
-                collection.composed()
                 runs[name] = _Runs(self, work, name, collection, settings)
+                runs[name].extract()
             except InputError as error:
                 raise InputError(f"{work.leave_out(name, error)}; the observations compare the collections") from error
         lsh = {name: run.tuned() for name, run in runs.items()}
@@ -128,8 +140,7 @@ class Observations(Experiment):
                 Partial.below("republished, stories below N^0.15", docs.of_bound(small=True)),
             ],
         )
-        imatch = {"matcher": "imatch", "idf_min": 0.4, "idf_max": 0.75}
-        gain = Difference.of(news.over(imatch, WITHOUT), [news.over(imatch)])
+        gain = Difference.of(news.over(IMATCH, WITHOUT), [news.over(IMATCH)])
         yield "I-Match-S has a higher F1 on newsframes without templates", [Partial.above("newsframes", gain)]
         yield (
             "No threshold transfers: the best of each collection costs more than .02 on another",
@@ -139,15 +150,14 @@ class Observations(Experiment):
             "LSH tuned over (k, l) has the F1 of the exact join within .02",
             [Partial.equal(name, tuned.difference) for name, tuned in lsh.items()],
         )
-        shorter = Difference.of(docs.over({"signature.d": 1, "signature.c": 2}), [docs.over({})])
+        shorter = Difference.of(docs.over(SHORTER), [docs.over(SPOTS)])
         yield (
             "d = 1, c = 2 is on republished at most .02 worse than 2, 3",
             [Partial.above("republished", shorter, -MARGIN)],
         )
-        words = {"signature": "shingles1"}
         yield (
             "Template removal lowers the F1 of words on all three collections",
-            [Partial.below(k, Difference.of(r.over(words, WITHOUT), [r.over(words)])) for k, r in runs.items()],
+            [Partial.below(k, Difference.of(r.over(WORDS, WITHOUT), [r.over(WORDS)])) for k, r in runs.items()],
         )
         yield (
             "On republished more than half of the pairs that LSH misses at the paper's setting are false",
@@ -162,7 +172,7 @@ class Tuned:
     difference: Difference
     published: Difference
     chosen: str
-    seconds: dict[str, float | None]
+    seconds: dict[str, float]
     facts: list[Fact]
 
 
@@ -175,6 +185,13 @@ class _Runs:
     name: str
     chosen: StudiedCollection
     settings: Settings
+
+    def extract(self) -> None:
+        """Read the signatures of all that follows; an InputError if the collection cannot be fetched."""
+        for treatment, signatures in EXTRACTED:
+            methods = {str(k): self._method(choices) for k, choices in enumerate(signatures)}
+            for collection in treatment.collections(self.chosen):
+                self.work.read_all(methods, collection)
 
     def _method(self, choices: Mapping[str, Any]) -> Method:
         return method_of({"signature": "spotsigs"} | dict(choices), self.settings, **self.study.fixed)
@@ -194,67 +211,78 @@ class _Runs:
         cells = self.work.cache.run(tasks, self.name)
         return [cells[k : k + len(of_seeds)] for k in range(0, len(cells), len(of_seeds))]
 
-    def over(self, choices: Mapping[str, Any], treatment: Treatment = Treatment()) -> OverSplits:  # noqa: B008 - frozen
+    def over(self, choices: Mapping[str, Any], treatment: Treatment = WHOLE) -> OverSplits:
         """Return the quality of a method at thresholds of the other half."""
         [cells] = self._cells(over_splits, [choices], treatment)
         return OverSplits(tuple(cells))
 
     def tallies(self, choices: Mapping[str, Any], **more: Any) -> FloatArray:
         """Return counts of pairs, shape (seeds, splits, 3, halves, samples, thresholds)."""
-        [cells] = self._cells(tallies_over_splits, [choices], Treatment(), **more)
+        [cells] = self._cells(tallies_over_splits, [choices], WHOLE, **more)
         return np.array([cell["tallies"] for cell in cells])
 
     def curves(self) -> FloatArray:
         """Return F1 of spots at each threshold, shape (splits, samples, halves, thresholds), the mean over seeds."""
-        f1: FloatArray = np.mean(f1_of(np.moveaxis(self.tallies({}), 2, 0)), axis=0).swapaxes(1, 2)
+        f1: FloatArray = np.mean(f1_of(np.moveaxis(self.tallies(SPOTS), 2, 0)), axis=0).swapaxes(1, 2)
         return f1
 
     def of_bound(self, *, small: bool = False) -> Difference:
         """Return the change of F1 at the paper's threshold by the upper IDF bound, for all or for small stories."""
-        n = len(self.work.read(self._method({}), self.chosen.composed()[0]).signatures())
+        n = len(self._first.signatures())
         more = {"taus": [TAU]} | ({"below": n ** (1 - BOUND)} if small else {})
         bounded, whole = (
-            f1_of(np.moveaxis(self.tallies(choices, **more), 2, 0))[..., 0] for choices in ({"idf_max": BOUND}, {})
+            f1_of(np.moveaxis(self.tallies(choices, **more), 2, 0))[..., 0] for choices in ({"idf_max": BOUND}, SPOTS)
         )
         return Difference((bounded - whole).mean(axis=(0, 2)))
 
     def of_missed(self) -> Difference:
         """Return the fraction of false pairs among those of the exact join that LSH-S misses, less one half."""
-        exact, lsh = (self.tallies(each, taus=[TAU])[..., 0] for each in ({}, {"matcher": "lsh_native"}))
+        exact, lsh = (self.tallies(each, taus=[TAU])[..., 0] for each in (SPOTS, {"matcher": "lsh_native"}))
         true, false, _ = np.moveaxis(exact - lsh, 2, 0).sum(axis=(1, 3))
         return Difference(false / np.maximum(true + false, 1) - 0.5)
 
     def tuned(self) -> Tuned:
         """Return LSH-S at the k and l that are best on the other half, and at the paper's."""
         settings = list(product(self.study.k, self.study.l))
-        exact = self.over({})
+        exact = self.over(SPOTS)
         choices = [{"matcher": "lsh_native", "matcher.k": k, "matcher.l": l} for k, l in settings]  # noqa: E741
-        found = [OverSplits(tuple(cells)) for cells in self._cells(over_splits, choices, Treatment())]
-        k, l = settings[int(np.argmax([each.value("development") for each in found]))]  # noqa: E741
-        timed: dict[str, dict[str, Any]] = {"exact": {"matcher": "spotsigs_tight"}}
-        timed |= {f"{a}, {b}": {"matcher": "lsh_native", "matcher.k": a, "matcher.l": b} for a, b in ((6, 32), (k, l))}
-        cells = self._times(timed)
-        seconds = {name: None if cell["contended"] else cell["total_ms"] / 1000 for name, cell in cells.items()}
-        ratios = [
-            quotient(f"{self.name}: LSH-S, k, l = {name} / exact join, time at τ = .44", cell, cells["exact"])
-            for name, cell in cells.items()
-            if name != "exact"
-        ]
+        cells = self._cells(over_splits, choices, WHOLE, decisions=False)
+        found = [OverSplits(tuple(of_seeds)) for of_seeds in cells]
+        best = int(np.argmax([each.value("development") for each in found]))
+        paper = settings.index((6, 32))
+        chosen = "{}, {}".format(*settings[best])
+        times = {"exact": self._core_seconds({"matcher": "spotsigs_tight"})}
+        times |= {"6, 32": self._core_seconds(choices[paper]), chosen: self._core_seconds(choices[best])}
         difference = Difference(-Difference.of(exact, found).values)
-        published = Difference.of(found[settings.index((6, 32))], [exact])
+        published = Difference.of(found[paper], [exact])
         facts = [
             difference.fact(f"{self.name}: LSH-S, k and l chosen, less exact join: F1"),
             published.fact(f"{self.name}: LSH-S, k = 6, l = 32, less exact join: F1"),
-            *(fact for fact in ratios if fact is not None),
+            *(self._ratio(name, runs, times["exact"]) for name, runs in times.items() if name != "exact"),
         ]
-        return Tuned(difference, published, f"{k}, {l}", seconds, facts)
+        return Tuned(difference, published, chosen, {name: median(runs) for name, runs in times.items()}, facts)
 
-    def _times(self, choices: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Return the times of joins at the paper's threshold on one thread, for the first seed."""
-        first = replace(self.work.settings, collection=self.chosen.composed()[0], threads=1)
-        methods = [self._method(dict(each) | {"tau": TAU}) for each in choices.values()]
-        times = replace(self.work, settings=first).times(methods, 3, f"{self.name}: times")
-        return dict(zip(choices, times, strict=True))
+    def _core_seconds(self, choices: Mapping[str, Any]) -> list[float]:
+        """Measure the joins of the first seed at the paper's threshold, which other processes hardly disturb."""
+        method = self._method(dict(choices) | {"tau": TAU})
+        join, matcher, runs = self._first.joined(method), method.matcher.with_threads(1), []
+        matcher(join.corpus)  # loads the kernels
+        for _ in range(REPEATS):
+            began = process_time()
+            matcher(join.corpus)
+            runs.append(process_time() - began)
+        return runs
+
+    def _ratio(self, name: str, runs: Sequence[float], exact: Sequence[float]) -> Fact:
+        """Return the ratio of the core seconds of two joins, with its range over the runs."""
+        ends = min(runs) / max(exact), max(runs) / min(exact)
+        title = f"{self.name}: LSH-S, k, l = {name} / exact join, core seconds at τ = .44"
+        return Fact(name=title, value=median(runs) / median(exact), low=ends[0], high=ends[1], over="runs")
+
+    @cached_property
+    def _first(self) -> Stored:
+        """Spot signatures of the pages of the first seed."""
+        return self.work.read(self._method(SPOTS), self.chosen.composed()[0])
 
 
 def transfers(curves: Mapping[str, FloatArray]) -> list[Partial]:
@@ -327,7 +355,7 @@ def _table(
 def _table_of_lsh(lsh: Mapping[str, Tuned]) -> Table:
     titles = {"collection": "Collection", "setting": "k, l", "difference": "F1 less exact join"}
     columns = [Column(name=name, title=title) for name, title in titles.items()]
-    columns.append(Column(name="seconds", title="Seconds", form=".3f"))
+    columns.append(Column(name="seconds", title="Core seconds", form=".3f"))
     rows = []
     for name, tuned in lsh.items():
         rows.append({"collection": name, "setting": "exact join", "seconds": tuned.seconds["exact"]})
