@@ -37,8 +37,8 @@ SCHEMA = 1
 """Version of the keys of a method."""
 
 
-class Measure(Enum):
-    """Similarity measures of `Method.of`."""
+class ExactMeasure(Enum):
+    """Similarity measures of the exact matchers that `Method.of` makes."""
 
     jaccard = "jaccard"
     containment = "containment"
@@ -58,7 +58,7 @@ class Options(TypedDict, total=False):
     sets: bool
     duplicates: Sameness | str
     matcher: Matcher
-    measure: Measure | str
+    measure: ExactMeasure | str
     tau: float | None
     threads: int | None
     clusters: ClusterMethod | str
@@ -150,7 +150,7 @@ class Method:
         band: dict[str, Any] = {"idf_min": defaults.IDF_MIN, "idf_max": defaults.IDF_MAX}
         band |= {name: given.pop(name) for name in (*band, "idf", "min_spots") if name in given}
         given["idf_filter"] = IdfFilter(**band)
-        matcher = _MATCHERS[given.pop("measure", Measure.jaccard)]
+        matcher = _MATCHERS[given.pop("measure", ExactMeasure.jaccard)]
         join = {name: given.pop(name) for name in ("tau", "threads") if name in given}
         return cls(**{"matcher": matcher(**join)} | given)
 
@@ -344,10 +344,11 @@ SPOTSIGS = "spotsigs"
 """Name of the default signature scheme."""
 
 _CHOICES = {
-    "boilerplate": Boilerplate, "duplicates": Sameness, "measure": Measure, "clusters": ClusterMethod, "keep": Keep,
+    "boilerplate": Boilerplate, "duplicates": Sameness, "measure": ExactMeasure, "clusters": ClusterMethod,
+    "keep": Keep,
 }  # fmt: skip
-_MATCHERS: dict[Measure, type[SpotSigsTight | Containment]] = {
-    Measure.jaccard: SpotSigsTight, Measure.containment: Containment,
+_MATCHERS: dict[ExactMeasure, type[SpotSigsTight | Containment]] = {
+    ExactMeasure.jaccard: SpotSigsTight, ExactMeasure.containment: Containment,
 }  # fmt: skip
 _EXTRACTION = ("text", "signature", "duplicates")
 _NAMES = {
