@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice, repeat, starmap
@@ -116,7 +116,8 @@ def near_duplicates(
     Raises
     ------
     InputError
-        If an option is out of range, there is no column with pages, or a page is neither text nor bytes.
+        If an option is out of range, there is no column with pages, a page is neither text nor bytes, or there are
+        pages and none can be read.
 
     Examples
     --------
@@ -324,6 +325,10 @@ class _Pages(Collection):
     def shards(self) -> Any:
         """Return the collection itself, which yields the shards."""
         return self
+
+    def without_pages(self, skipped: Sized) -> str | None:
+        """Return the parameters that name the columns of pages; None if there is no page."""
+        return "give other pages, or name their column by text= or html=" if skipped else None
 
     def __len__(self) -> int:
         return 0  # not known before reading

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -73,6 +73,16 @@ class Collection(ABC):
         """
         return Truth.from_clusters(clusters)
 
+    def without_pages(self, skipped: Sized) -> str | None:
+        """Return why an input without a page is an error, as what it contains and the way out; None if it is empty.
+
+        Parameters
+        ----------
+        skipped : Sized
+            Records that could not be read, which the error names.
+        """
+        return "give another input" if skipped else None
+
     def unit(self, copied: bool, most: int) -> tuple[int, str]:
         """Return the bytes that its format requires to unpack at once, if more than a page, to be read or `copied`.
 
@@ -107,6 +117,9 @@ class Referenced(Collection):
 
     def sources(self) -> Sequence[Any]:  # noqa: D102 - as in the base
         return [*self.reference.sources(), *self.collection.sources()]
+
+    def without_pages(self, skipped: Sized) -> str | None:  # noqa: D102 - as in the base
+        return self.collection.without_pages(skipped)
 
     def unit(self, copied: bool, most: int) -> tuple[int, str]:  # noqa: D102 - as in the base
         return max(self.reference.unit(False, most), self.collection.unit(copied, most))

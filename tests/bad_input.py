@@ -134,11 +134,11 @@ COLLECTIONS = cases(
             file("x.jsonl", bytes(1000), "jsonl"),
         ),
         "a JSON array for JSON lines": (
-            "the collection has no readable document; the first of 1 that cannot be read is x.jsonl@0: the line contains a JSON list, not an object",
+            "no page was read from {here}/x.jsonl: 1 record skipped, the first x.jsonl@0: the line contains a JSON list, not an object; give another input, or name its column of pages by html_column= or text_column=",
             file("x.jsonl", json.dumps(GOOD).encode(), "jsonl"),
         ),
         "JSON lines whose gzip stream ends in its header": (
-            "the collection has no readable document; the first of 1 that cannot be read is x.jsonl.gz: the compressed stream is truncated; what came before was read",
+            "no page was read from {here}/x.jsonl.gz: 1 record skipped, the first x.jsonl.gz: the compressed stream is truncated; what came before was read; give another input, or name its column of pages by html_column= or text_column=",
             file("x.jsonl.gz", gzip.compress(jsonl())[:12], "jsonl"),
         ),
         "a file of 0 bytes for WARC": (
@@ -153,12 +153,28 @@ COLLECTIONS = cases(
             "{here}/x.trec: the file is not in TREC form: no <DOC> at its beginning",
             file("x.trec", b"<html>", "trec"),
         ),
+        "a WARC file of requests": (
+            "no page was read from {here}/x.warc: its first records are 2 request; pages are HTML that a server delivered, and conversions to text",
+            file(
+                "x.warc",
+                2 * warc_record("http://x/", b"GET / HTTP/1.1\r\n\r\n", "application/http", kind="request"),
+                "warc",
+            ),
+        ),
+        "a TREC file whose lines end in carriage returns alone": (
+            "{here}/x.trec: its lines end in carriage returns alone; write line feeds: tr '\\r' '\\n'",
+            file("x.trec", f"<DOC>\r<DOCNO>1</DOCNO>\r{PROSE}\r</DOC>\r" * 2, "trec"),
+        ),
+        "a TREC file that opens no document": (
+            "no page was read from {here}/x.trec: each document has a line of <DOC>, then one of <DOCNO>, and ends in a line with </DOC>",
+            file("x.trec", f"see <DOC>\n{PROSE}\n", "trec"),
+        ),
         "a CSV file of white space": (
             "{here}/x.csv: its first row must name the columns",
             file("x.csv", b" \n", "csv"),
         ),
         "UTF-16 for CSV": (
-            "{here}/x.csv: the file is UTF-16; save it as UTF-8",
+            "{here}/x.csv: the file is UTF-16; convert it to UTF-8: iconv -f UTF-16LE -t UTF-8",
             file("x.csv", "id,text\na,b\n".encode("utf-16"), "csv"),
         ),
         "a CSV file without a column of content": (
@@ -174,7 +190,7 @@ COLLECTIONS = cases(
             file("x.parquet", b"PAR1" + bytes(60), "parquet"),
         ),
         "no readable record at all": (
-            "the collection has no readable document; the first of 2 that cannot be read is x.jsonl@0: the line is not JSON: …",
+            "no page was read from {here}/x.jsonl: 2 records skipped, the first x.jsonl@0: the line is not JSON: …; give another input, or name its column of pages by html_column= or text_column=",
             file("x.jsonl", b"{\n{\n", "jsonl"),
         ),
         "keep=newest for documents without dates": (

@@ -15,13 +15,13 @@ import numpy as np
 from experiments.harness.result_cache import code_checksum
 from spotsigs.contracts import Shard, SignatureScheme, VectorCollection
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import Copies, Sameness
 from spotsigs.in_memory import Extracted, Joined
 from spotsigs.method import Method
 from spotsigs.outofcore.segments import source_of
 from spotsigs.records import Document, RowNumbers, Signatures, Skipped, Truth, Vectors
-from spotsigs.signatures.extract import concatenate, extract, extract_shard, nothing_readable, texts_for
+from spotsigs.signatures.extract import concatenate, extract, extract_shard, texts_for
 from spotsigs.storage.store import fingerprint, load_signatures, opened, save_signatures
 
 
@@ -166,8 +166,7 @@ def _extract(group: Sequence[tuple[Source, Path]], engine: Engine) -> None:
     for k, (source, path) in enumerate(group):
         own: Any = Computed([part[k] for part in parts]) if parts else engine
         found = extract(collection, source.text, source.signature, own, sameness=source.duplicates)
-        if not len(found) and (found.skipped or source.duplicates is Sameness.off):
-            raise nothing_readable(found.skipped)
+        require(len(found) > 0 or source.duplicates is not Sameness.off, "the collection is empty; give another one")
         save_signatures(path, found)
 
 

@@ -14,9 +14,11 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, ClassVar
 
@@ -28,6 +30,7 @@ from zstandard import ZstdCompressionDict
 from spotsigs.formats.archive_content import Content, Position
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, compression, packing_of, raw
 from spotsigs.formats.file_collection import FileCollection
+from spotsigs.formats.http_response import parse_response
 from spotsigs.formats.input_files import END, InputFile, positioned
 from spotsigs.formats.writers import packed
 from spotsigs.records import Document, Skipped
@@ -37,6 +40,10 @@ LINE = 1 << 16
 """Bytes of the longest line of a record's header."""
 
 _MARK = np.dtype([("id", np.uint64), ("stays", np.bool_)])
+
+KINDS = 1000
+"""Records whose kinds are counted if none is a page."""
+
 _OVERLAP = 4096
 _UNREADABLE = "the record at this byte cannot be read: {}"
 _PACKED = rb"(?P<packed>\x1f\x8b\x08[\x00-\x1f]|\x28\xb5\x2f\xfd|BZh[1-9]1AY&SY)"
@@ -306,6 +313,18 @@ class Archive(FileCollection):
             stays = not any(isinstance(document, Document) and not keep(document) for document in found)
             ids += [] if stays else [record.position.encode()]
             yield from ((xxh3_64_intdigest(one), stays) for one in ids)
+
+    def without_pages(self, skipped: Sized) -> str:
+        """Return the kinds of the first records, and which are pages."""
+        kinds: Counter[str] = Counter()
+        for source in self.sources():
+            for record in () if self.unreadable(source) else islice(self._records(source), KINDS - kinds.total()):
+                if isinstance(record, Record):
+                    response = parse_response(record.take(LINE))
+                    kind = record.head.fields.get("warc-type", "record")
+                    kinds[f"{kind} {response.content_type} {response.status or ''}".strip()] += 1
+        found = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+        return f"its first records are {found}; pages are HTML that a server delivered, and conversions to text"
 
     def fault(self, path: Path) -> str | None:
         """Return why a file is no archive of this format, or None if it is one."""

@@ -13,7 +13,7 @@ from isal import igzip_lib
 
 from spotsigs.spelling import option
 from spotsigs.storage.locations import is_remote
-from spotsigs.text.size_limits import in_words, largest_page
+from spotsigs.text.size_limits import MAX_PAGE, in_words, largest_page
 
 READ_ERRORS = (EOFError, OSError)
 """Raised by reading a damaged or vanished file; the last 16 KiB of compressed bytes before damage may be lost."""
@@ -205,9 +205,9 @@ class _ZstdFrame:
         except zstandard.ZstdError as error:
             if "too much memory" not in str(error):
                 raise
+            omit = f", or omit {option('memory')} and {option('store')}" if self._most < MAX_PAGE else ""
             raise OSError(
-                f"its zstd window is larger than {in_words(self._most)}; unpack it (zstd -d --long=31), or omit "
-                f"{option('memory')} and {option('store')}"
+                f"its zstd window is larger than {in_words(self._most)}; unpack it (zstd -d --long=31){omit}"
             ) from error
         if self.eof:
             self.unused_data = self._frame.unused_data + bytes(self._input)

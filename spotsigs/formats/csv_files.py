@@ -8,15 +8,14 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import IO, ClassVar, NamedTuple, cast
+from typing import IO, ClassVar, NamedTuple
 
 from spotsigs.errors import InputError, require
 from spotsigs.formats.compression import open_bytes
 from spotsigs.formats.file_collection import NotOfFormatError, Piece
 from spotsigs.formats.input_files import END, InputFile, read_head
-from spotsigs.formats.row_documents import RowCollection
+from spotsigs.formats.row_documents import RowCollection, wide_fault
 from spotsigs.records import Document, Skipped
 from spotsigs.spelling import option
 from spotsigs.text.size_limits import MARK, in_words, largest_page, outweighs
@@ -51,11 +50,11 @@ class Csv(RowCollection):
     def fault(self, path: Path) -> str | None:
         """Return why a file is not CSV; an empty one is."""
         head = read_head(path)
-        if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-            return "the file is UTF-16; save it as UTF-8"
-        if b"\0" in head:
-            return f"the file is not CSV: it begins with {head[:24]!r}"
+        if fault := wide_fault(head):
+            return fault
         start = head.removeprefix(codecs.BOM_UTF8).lstrip()
+        if b"\0" in start.partition(b"\n")[0]:
+            return f"the file is not CSV: it begins with {head[:24]!r}"
         if start.startswith((b'{"', b'[{"')):
             return f"the file is JSON, not CSV; one record a line is read by {option('data', 'jsonl')}"
         if start.startswith(b"<"):
@@ -65,7 +64,8 @@ class Csv(RowCollection):
     def cut(self, path: Path) -> list[tuple[int, int]]:
         """Return the shards of a file; none of an empty one."""
         with open_bytes(path) as stream:
-            first = next(csv_rows(stream, self.delimiter), None)
+            rows = (row for row in csv_rows(stream, self.delimiter) if _names(row.fields))
+            first = next(rows, None)
         if first is None:
             return []
         if not isinstance(first.fields, list):
@@ -81,13 +81,11 @@ class Csv(RowCollection):
     def pieces(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Piece]:
         """Iterate over the rows of a file, the header first."""
         with open_bytes(source.path) as stream:
-            rows = csv_rows(stream, self.delimiter)
-            for header in islice(rows, 1):
-                names = _names(cast("list[bytes]", header.fields))
-                yield header.offset, (header.text, None)
-                for offset, text, fields in rows:
-                    position = f"{source.name}@{offset}"
-                    yield offset, (text, partial(self._record, position, names, fields) if fields else None)
+            names: list[str] = []
+            for offset, text, fields in csv_rows(stream, self.delimiter):
+                position = f"{source.name}@{offset}"
+                yield offset, (text, partial(self._record, position, names, fields) if names and fields else None)
+                names = names or _names(fields)
 
     def _record(self, position: str, names: list[str], row: list[bytes] | str) -> Document | Skipped:
         if isinstance(row, str):
@@ -98,8 +96,10 @@ class Csv(RowCollection):
         return replace(record, charset=self.charset) if isinstance(record, Document) else record
 
 
-def _names(header: list[bytes]) -> list[str]:
-    return [name.decode("utf-8", "replace").strip() for name in header]
+def _names(fields: list[bytes] | str | None) -> list[str]:
+    """Return the names of the columns in a row; none of a blank one."""
+    names = [name.decode("utf-8", "replace").strip() for name in fields] if isinstance(fields, list) else [fields or ""]
+    return names if any(names) else []
 
 
 class Row(NamedTuple):

@@ -20,6 +20,7 @@ from spotsigs.formats.row_documents import RowCollection
 from spotsigs.formats.trec import OPENS, Trec
 from spotsigs.formats.warc import Warc
 from spotsigs.spelling import option
+from spotsigs.text.charset import wide_codec
 
 FORMATS: dict[str, type[Any]] = {
     "folder": Folder,
@@ -38,6 +39,8 @@ SAMPLE = 20
 CONTENT_COLUMNS = ("html", "text", "content")
 
 _DELIMITERS = ",\t;|"
+_QUOTED = re.compile(r'"(?:[^"]|"")*+"?')
+_BLANK_LINES = re.compile(r"\A\s*\n")
 _BEGINNINGS = (
     (rb"WARC/[01]\.\d", "warc"),
     (rb"filedesc://", "arc"),
@@ -117,8 +120,12 @@ def format_of(path: str, columns: Sequence[str] = ()) -> str:
 
 
 def _head(source: InputFile) -> bytes | None:
-    """Return the beginning of a file; None of one that is not read."""
-    return None if source.fault or not source.path.is_file() else read_head(source.path, 1 << 14)
+    """Return the beginning of a file, as UTF-8 if it is text; None of one that is not read."""
+    if source.fault or not source.path.is_file():
+        return None
+    head = read_head(source.path, 1 << 14)
+    codec = wide_codec(head)
+    return head.decode(codec, "ignore").encode("utf-8", "replace") if codec else head
 
 
 def _guess(source: InputFile, alone: bool, columns: Sequence[str]) -> str | None:
@@ -129,31 +136,30 @@ def _guess(source: InputFile, alone: bool, columns: Sequence[str]) -> str | None
         if alone:
             raise InputError(f"{source.path} {reason(error)}") from error
         return None
-    if not head:
+    if not head or head.isspace():
         name = source.name.lower()
         return None if head is None else next((f"{kind}?" for word, kind in _NAMES if word in name), "folder?")
     for pattern, name in _BEGINNINGS:
         if re.match(pattern, head):
             return name
-    if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return None
     first = _first_line(head).lower()
     cells = [cell.strip() for sign in _DELIMITERS for cell in next(csv.reader([first], delimiter=sign), [])]
     is_table = any(name.lower() in cells for name in (*CONTENT_COLUMNS, *columns)) and any(
         sign in first for sign in _DELIMITERS
     )
-    return "csv" if is_table else "folder?"
+    return "csv" if is_table else None if b"\0" in head else "folder?"
 
 
 def _first_line(head: bytes) -> str:
-    """Return the first line of a text; a carriage return alone, which the parser of CSV refuses, is a space."""
-    return head.decode("utf-8-sig", "replace").partition("\n")[0].replace("\r", " ")
+    """Return the first line that is not blank; a carriage return alone, which the parser of CSV refuses, is a space."""
+    text = head.decode("utf-8", "replace").removeprefix("\ufeff")
+    return _BLANK_LINES.sub("", text).partition("\n")[0].replace("\r", " ")
 
 
 def _delimiter(source: InputFile) -> str | None:
-    """Return the most frequent separator of the first line; None of a file that has no such line."""
+    """Return the most frequent separator outside quotes of the first line; None of a file that has no such line."""
     try:
         first = _first_line(_head(source) or b"")
     except READ_ERRORS:
         return None
-    return max(_DELIMITERS, key=first.count) if first and "\0" not in first else None
+    return max(_DELIMITERS, key=_QUOTED.sub("", first).count) if first and "\0" not in first else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import orjson
 from spotsigs.errors import InputError
 from spotsigs.formats.file_collection import Piece
 from spotsigs.formats.input_files import END, InputFile, lines, read_head
-from spotsigs.formats.row_documents import RowCollection, listed, value_of
+from spotsigs.formats.row_documents import RowCollection, listed, value_of, wide_fault
 from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import MARK, in_words, largest_page, outweighs
 
@@ -36,9 +37,9 @@ class Jsonl(RowCollection):
     def fault(self, path: Path) -> str | None:
         """Return why a file is not JSON lines; an empty one is."""
         head = read_head(path)
-        if b"\0" in head or (head and not _LINE.search(head)):
-            return f"the file is not JSON lines: it begins with {head[:24]!r}"
-        return None
+        found = _LINE.search(head)
+        is_text = b"\0" not in head[: found.start()] if found else not head.strip()
+        return wide_fault(head) or (None if is_text else f"the file is not JSON lines: it begins with {head[:24]!r}")
 
     def cut(self, path: Path) -> list[tuple[int, int]]:
         """Return the shards of a file, after a look at its first keys."""
@@ -49,7 +50,7 @@ class Jsonl(RowCollection):
         """Iterate over lines; one that is too long comes in pieces, of which the first is the record."""
         is_rest = False
         for offset, line in lines(source.path, start, stop):
-            is_record = not is_rest and line.strip()
+            is_record = not is_rest and line.removeprefix(codecs.BOM_UTF8).strip()
             yield offset, (line, partial(self._record, source.name, offset, line) if is_record else None)
             is_rest = (is_rest or len(line) > largest_page()) and not line.endswith(b"\n")
 
@@ -78,7 +79,7 @@ class Jsonl(RowCollection):
         try:
             row = orjson.loads(line)
         except orjson.JSONDecodeError:
-            row = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode())
+            row = json.loads(line.removeprefix(codecs.BOM_UTF8).decode())
             if isinstance(row, dict) and (b"\\ud" in line or b"\\uD" in line):
                 row = {key: _without_lone_surrogates(value) for key, value in row.items()}
             return row

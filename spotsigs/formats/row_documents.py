@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +12,7 @@ from spotsigs.formats.file_collection import FileCollection
 from spotsigs.formats.input_files import positioned
 from spotsigs.records import Document, Skipped
 from spotsigs.spelling import option
+from spotsigs.text.charset import wide_codec
 
 URL = "url"
 """Column whose value is the id, and so gives the site, of a row without another id."""
@@ -83,6 +84,11 @@ class RowCollection(FileCollection):
             )
         return [name for name in present if name in self.columns()]
 
+    def without_pages(self, skipped: Sized) -> str | None:
+        """Return the options that name the columns of pages; None if there are no rows."""
+        names = f"{option('html_column')} or {option('text_column')}"
+        return f"give another input, or name its column of pages by {names}" if skipped else None
+
     def document(self, position: str, row: Mapping[str, Any]) -> Document | Skipped:
         """Return the document of a row; the position of the row is its id if it has none."""
         doc_id = next(filter(None, (_label(value_of(row, column)) for column in self.id_columns)), position)
@@ -105,6 +111,12 @@ class RowCollection(FileCollection):
         if self.html_column not in row and self.text_column not in row:
             reason += f"; its columns are {listed(map(str, row))}"
         return Skipped(positioned(doc_id, position), reason)
+
+
+def wide_fault(head: bytes) -> str | None:
+    """Return why the text with a beginning cannot be read as bytes that include ASCII; None if it can."""
+    utf, _, order = (wide_codec(head) or "").upper().rpartition("-")
+    return f"the file is {utf}; convert it to UTF-8: iconv -f {utf}{order} -t UTF-8" if utf else None
 
 
 def value_of(row: Mapping[str, Any], column: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ _NUMBER = re.compile(rb"<DOCNO>", re.IGNORECASE), re.compile(rb"</DOCNO>\s*", re
 _HEADER = re.compile(rb"<DOCHDR>", re.IGNORECASE), re.compile(rb"</DOCHDR>\r?\n?", re.IGNORECASE)
 OPENS = rb"<DOC(?:\s[^<>]*+)?>"
 _OPENS = re.compile(OPENS, re.IGNORECASE)
-_SECOND = re.compile(rb"</DOC>[ \t]*+" + OPENS + rb"\s*+<DOCNO>", re.IGNORECASE)
+_SECOND = re.compile(rb"</DOC>\s*+" + OPENS + rb"\s*+<DOCNO>", re.IGNORECASE)
 _CLOSE = re.compile(rb"</DOC>\s*$", re.IGNORECASE)
 _MOST_AHEAD = 1 << 12  # lines, and bytes of the last one, between <DOC> and <DOCNO>
 _BEFORE = 1 << 20  # bytes before a shard that show whether a document is open at its beginning
@@ -41,7 +41,14 @@ class Trec(FileCollection):
 
     def fault(self, path: Path) -> str | None:
         """Return why a file is not in TREC form."""
-        return None if _OPENS.search(read_head(path)) else "the file is not in TREC form: no <DOC> at its beginning"
+        found = _OPENS.search(head := read_head(path))
+        if found and re.match(rb"[ \t]*\r(?!\n)", head[found.end() :]):
+            return "its lines end in carriage returns alone; write line feeds: tr '\\r' '\\n'"
+        return None if found else "the file is not in TREC form: no <DOC> at its beginning"
+
+    def without_pages(self, skipped: Sized) -> str:
+        """Return what a document is."""
+        return "each document has a line of <DOC>, then one of <DOCNO>, and ends in a line with </DOC>"
 
     def pieces(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Piece]:
         """Iterate over documents and the lines between them.

@@ -30,7 +30,7 @@ from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors, rounds_of
 from spotsigs.records import Clusters, Pairs
 from spotsigs.signatures.boilerplate import boilerplate_of
-from spotsigs.signatures.extract import nothing_readable, require_reference, strict_error
+from spotsigs.signatures.extract import require_pages, require_reference, strict_error
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.main_content import MainContent
 from spotsigs.signatures.spots import SpotSignatures
@@ -252,14 +252,14 @@ class Store:
                 earlier = against.as_reference(self.method)
             if added.reference:
                 earlier, added = added.split()
+            if collection is not None:
+                require_pages(collection, int(added.sizes().sum()), added.skipped)
             labelled = not earlier.reference and any(store.array("has_cluster", bool).any() for store in added.stores())
             return self._match(earlier, added, perf_counter() - began, listed or labelled, crossed)
 
     def _match(
         self, earlier: Segments, added: Segments, extract_seconds: float, listed: bool, crossed: bool
     ) -> Matched[Segments, PairFiles]:
-        if not added.sizes().sum() and len(added.skipped):
-            raise nothing_readable(added.skipped)
         segments, new_from = earlier + added, int(earlier.sizes().sum())
         require_reference(new_from, earlier.reference)
         skipped = (segments if earlier.reference else added).skipped

@@ -23,7 +23,7 @@ from spotsigs.records import Corpus, Vectors
 from spotsigs.runs.provenance import PeakMemory
 from spotsigs.runs.result import Result
 from spotsigs.runs.stores import kept_store, own_store
-from spotsigs.signatures.extract import nothing_readable, texts
+from spotsigs.signatures.extract import texts
 from spotsigs.spelling import option
 from spotsigs.storage.locations import as_path, is_remote
 
@@ -160,8 +160,6 @@ def _in_memory(method: Method, run: Run, known: Known) -> Result:
         known.joined = method.joined(run.documents, extracted)
     joined, signatures = known.joined, known.joined.extracted.signatures
     new_from = signatures.new_from
-    if len(signatures) == new_from and signatures.skipped:
-        raise nothing_readable(signatures.skipped)
     labelled = not new_from and any(name is not None for name in signatures.clusters)
     listed = run.pairs or run.page or labelled
     own_join = joined.at(method.matcher) is None

@@ -12,7 +12,6 @@ from spotsigs.output_files import writing
 from spotsigs.records import Truth
 from spotsigs.reports.threshold_page import compare_thresholds, write_threshold_page
 from spotsigs.runs.stages import Run, readable_texts
-from spotsigs.signatures.extract import nothing_readable
 
 
 def threshold_report(method: Method, run: Run) -> str:
@@ -27,8 +26,6 @@ def threshold_report(method: Method, run: Run) -> str:
     with writing(run.folder):
         run.folder.mkdir(parents=True, exist_ok=True)
     extracted = method.extract(run.collection, run.engine, strict=run.strict)
-    if not len(extracted.signatures):
-        raise nothing_readable(extracted.signatures.skipped)
     joined = method.joined(run.collection, extracted)
     lowest = SpotSigsTight(tau=FLOOR)
     distinct, matched = joined.distinct(lowest), joined(lowest)

@@ -20,7 +20,7 @@ from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import concatenated
 from spotsigs.contracts import Collection, CollectionScheme, MarkedText, Shard, SignatureScheme
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, counted, require
 from spotsigs.exact_duplicates import Copies, Sameness
 from spotsigs.progress import progress
 from spotsigs.records import Document, Signatures, Skipped
@@ -121,11 +121,13 @@ def strict_error(first: Skipped) -> InputError:
     return InputError(f"{first.id}: {first.reason} ({option('strict', 'true')} stops at the first)")
 
 
-def nothing_readable(skipped: SizedIterable[Skipped]) -> InputError:
-    """Return the error of a collection without a document that can be read."""
-    first = next(iter(skipped), None)
-    more = f"; the first of {len(skipped)} that cannot be read is {first.id}: {first.reason}" if first else ""
-    return InputError(f"the collection has no readable document{more}")
+def require_pages(collection: Collection, documents: int, skipped: SizedIterable[Skipped]) -> None:
+    """Refuse a collection without a page, unless it is empty."""
+    if documents or (rest := collection.without_pages(skipped)) is None:
+        return
+    first, path = next(iter(skipped), None), getattr(collection, "path", "the input")
+    listed = f"{counted(len(skipped), 'record')} skipped, the first {first.id}: {first.reason}; " if first else ""
+    raise InputError(f"no page was read from {path}: {listed}{rest}")
 
 
 def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, strict: bool = False) -> Signatures:
@@ -292,8 +294,7 @@ def extract(
     Raises
     ------
     InputError
-        If the scheme's parameters are wrong, no document of a reference can be read or, with `strict`, a record cannot
-        be read.
+        If the scheme's parameters are wrong, no document can be read, or, with `strict`, a record cannot be read.
     """
     # One page first: a bad parameter is an error, not a skipped document, and workers load compiled kernels.
     trial = Document(id="the first page", content=b"<p>the one")
@@ -309,6 +310,7 @@ def extract(
     signatures = concatenate([*map(_referenced, batches[:first]), *batches[first:]])
     signatures = replace(signatures, new_from=sum(map(len, batches[:first])))
     require_reference(signatures.new_from, first)
+    require_pages(collection, len(signatures) - signatures.new_from, [r for b in batches[first:] for r in b.skipped])
     if isinstance(scheme, CollectionScheme):
         distinct = Copies.among(signatures, sameness).distinct
         signatures = replace(scheme.refine(signatures.only(distinct)), digests=signatures.digests)

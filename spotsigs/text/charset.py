@@ -28,6 +28,19 @@ _SUPERSETS = {
 }
 
 
+_WIDE = (
+    (re.compile(rb"\xff\xfe\0\0|(?:[\t-~]\0\0\0){2}"), "utf-32-le"),
+    (re.compile(rb"\0\0\xfe\xff|(?:\0\0\0[\t-~]){2}"), "utf-32-be"),
+    (re.compile(rb"\xff\xfe|(?:[\t-~]\0){2}"), "utf-16-le"),
+    (re.compile(rb"\xfe\xff|(?:\0[\t-~]){2}"), "utf-16-be"),
+)
+
+
+def wide_codec(head: bytes) -> str | None:
+    """Return the codec of text in UTF-16 or UTF-32 that begins with a mark or two ASCII characters; else None."""
+    return next((codec for pattern, codec in _WIDE if pattern.match(head)), None)
+
+
 def to_utf8(content: bytes | str, declared: str | None = None) -> bytes:
     """Return a page's content as UTF-8.
 

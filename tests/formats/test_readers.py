@@ -33,6 +33,7 @@ from spotsigs.formats.parquet_limits import CODECS, column_chunks
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
 from spotsigs.records import Document, Skipped
+from spotsigs.text.charset import to_utf8
 from spotsigs.text.size_limits import pages_up_to
 
 ROOT = Path(__file__).parents[2]
@@ -77,7 +78,7 @@ def test_shards_give_every_document_once(tmp_path, kind, pack, shard_bytes):
 
 OTHERS = [
     ("jsonl", b"\x00\x01binary", "is not JSON lines: it begins with"),
-    ("csv", "id,text\n1,x".encode("utf-16"), "UTF-16; save it as UTF-8"),
+    ("csv", "id,text\n1,x".encode("utf-16"), "UTF-16; convert it to UTF-8"),
     ("csv", b" \n", "its first row must name the columns"),
     ("csv", b"PK\x03\x04\x00\x00", "is not CSV: it begins with"),
     ("csv", b'{"id": "a", "text": "' + b"the cat, " * 1000, r"the file is JSON, not CSV; .* data=jsonl"),
@@ -360,6 +361,38 @@ def test_csv_with_a_byte_order_mark_before_a_quoted_name(tmp_path, pack):
     path = tmp_path / f"x.csv{pack}"
     path.write_bytes(PACK[pack](b'\xef\xbb\xbf"id","html"\n"a","<p>x"\n'))
     assert [(d.id, d.content) for d in documents(Csv(path=str(path)))] == [("a", b"<p>x")]
+
+
+TABLES = {"csv": 'id,text,"a;b;c;d;e"\n1,x,"y"\n2,z,\n', "jsonl": '{"id": 1, "text": "x"}\n{"id": 2, "text": "z"}\n'}
+
+
+@pytest.mark.parametrize("pack", ["", ".gz"])
+@pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"\n \n\r\n", b"\xef\xbb\xbf\r\n\n"])
+@pytest.mark.parametrize("kind", TABLES)
+def test_marks_and_blank_lines_before_a_table(tmp_path, kind, before, pack):
+    path = tmp_path / "file"
+    path.write_bytes(PACK[pack](before + TABLES[kind].encode()))
+    name, collection = collection_of(str(path))
+    assert (name, [(d.id, to_utf8(d.content)) for d in documents(collection)]) == (kind, [("1", b"x"), ("2", b"z")])
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-32", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("kind", TABLES)
+def test_tables_that_do_not_include_ascii_are_refused_with_the_way_out(tmp_path, kind, codec):
+    path = tmp_path / "file"
+    path.write_bytes(TABLES[kind].encode(codec))
+    name, collection = collection_of(str(path))
+    assert name == kind
+    with pytest.raises(InputError, match="iconv") as error:
+        collection.shards()
+    source = str(error.value).split()[-3]
+    assert path.read_bytes().decode(source).removeprefix("\ufeff") == TABLES[kind]
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("csv", ["1", "2"]), ("jsonl", ["1"])])
+def test_a_nul_costs_no_other_record(tmp_path, kind, expected):
+    (tmp_path / "file").write_text(TABLES[kind].replace("z", "z\0"))
+    assert ids(read(collection_of(str(tmp_path / "file"))[1])) == expected
 
 
 QUOTES = [

@@ -89,7 +89,7 @@ def test_what_cannot_be_done_is_said(tmp_path, monkeypatch):
         data_budget(900 * 10**6, 4)
     assert data_budget(2 * 10**9) == 2 * 10**9 - PROGRAM
     assert data_budget(2 * 10**9, 2) == (2 * 10**9 - 3 * PROGRAM) // 2
-    with pytest.raises(InputError, match="has no readable document"):
+    with pytest.raises(InputError, match="no page was read"):
         run(tmp_path / "run", written(tmp_path / "x.jsonl", [{"id": "no text"}]))
     monkeypatch.setattr("spotsigs.outofcore.pipeline.BYTES_A_RESULT", 10**9)
     with pytest.raises(InputError, match=r"memory is too little for 2 documents: ordering .* takes 2,000 MB in"):
