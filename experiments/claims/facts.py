@@ -43,7 +43,7 @@ class Fact:
 
     def __str__(self) -> str:
         number = self.text or _number(self.value)
-        if self.low is None or self.high is None:
+        if self.low is None or self.high is None or (self.over and self.low == self.high):
             return number
         over = f" over {self.over}" if self.over else ""
         return f"{number} ({_number(self.low)} to {_number(self.high)}{over})"

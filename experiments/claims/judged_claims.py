@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from experiments.claims.facts import Fact, read_facts
 from experiments.claims.ledger import CONTRADICTABLE, KINDS, Claim, ledger
-from experiments.claims.verdicts import HOLDS, INTRODUCTION, NOTES, RULES, Untestable, Verdict
+from experiments.claims.verdicts import (
+    HOLDS,
+    INTRODUCTION,
+    NOTES,
+    ONCE,
+    RULES,
+    Reasoned,
+    Untestable,
+    Verdict,
+    of_both,
+)
 from spotsigs.output_files import replacing, write_csv
 
-HEADER = ("class", "claim", "where", "published", "on", "command", "measured", "low", "high", "verdict", "remark")
+HEADER = (
+    "class",
+    "claim",
+    "where",
+    "published",
+    "on",
+    "command",
+    "measured",
+    "low",
+    "high",
+    "verdict",
+    "reason",
+    "remark",
+)
+
+
+MISSING = "not run yet, its collection is not at hand, or other processes disturbed its times"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,26 +63,38 @@ class Judged:
     @property
     def verdict(self) -> Verdict:
         """Verdict of the claim's rule on the facts of its collections."""
-        verdicts = set(self.verdicts.values())
-        return verdicts.pop() if len(verdicts) == 1 else Verdict.DEPENDS
+        return of_both([verdict for verdict, _ in self.reasoned.values()])
 
     @property
-    def verdicts(self) -> dict[str, Verdict]:
-        """Verdict on each collection that the claim was measured on."""
-        facts = {self.claim.on: self.fact, self.claim.second_on: self.second}
-        found = {on: self._verdict(fact) for on, fact in facts.items() if fact is not None}
-        unknown = Verdict.NOT_TESTABLE if isinstance(self.claim.rule, Untestable) else Verdict.NOT_MEASURED
-        return found if self.fact is not None else {self.claim.on: unknown}
+    def reason(self) -> str:
+        """The reason of the verdict; by collection if they differ or there are several."""
+        reasons = [reason for _, reason in self.reasoned.values()]
+        if len(set(reasons)) == 1:
+            return reasons[0]
+        return "; ".join(f"{on.partition(',')[0]}: {reason}" for on, (_, reason) in self.reasoned.items())
 
-    def _verdict(self, fact: Fact) -> Verdict:
-        if self.generated:
-            return Verdict.NOT_TESTABLE
-        verdict = self.claim.rule.judge(fact)
+    @property
+    def reasoned(self) -> dict[str, Reasoned]:
+        """Verdict and reason on each collection that the claim was measured on."""
+        if self.fact is None and not isinstance(self.claim.rule, Untestable):
+            return {self.claim.on: (Verdict.NOT_MEASURED, MISSING)}
+        facts = {self.claim.on: self.fact or Fact(name="", value=math.nan), self.claim.second_on: self.second}
+        return {on: self._judged(fact) for on, fact in facts.items() if fact is not None}
+
+    def _judged(self, fact: Fact) -> Reasoned:
+        if self.generated and not isinstance(self.claim.rule, Untestable):
+            return Verdict.NOT_TESTABLE, "gold was generated: the value checks the program"
         contradictable = self.claim.kind in CONTRADICTABLE
-        if verdict in (Verdict.CONTRADICTED, Verdict.NOT_REPRODUCED):
-            return Verdict.CONTRADICTED if contradictable else Verdict.NOT_REPRODUCED
         once = not contradictable and (fact.low is None or fact.low == fact.high)
-        return Verdict.DIRECTION if verdict is Verdict.REPRODUCED and (self.claim.calibrated or once) else verdict
+        if once and self.claim.kind == "efficiency":
+            fact = replace(fact, low=fact.value / ONCE, high=fact.value * ONCE)
+        verdict, reason = self.claim.rule.judge(fact)
+        if verdict in (Verdict.CONTRADICTED, Verdict.NOT_REPRODUCED):
+            return (Verdict.CONTRADICTED if contradictable else Verdict.NOT_REPRODUCED), reason
+        if verdict is Verdict.REPRODUCED and (self.claim.calibrated or once):
+            why = "generated with this count" if self.claim.calibrated else "measured once"
+            return Verdict.DIRECTION, f"{reason}; {why}"
+        return verdict, reason
 
     @property
     def generated(self) -> bool:
@@ -84,15 +123,8 @@ class Judged:
 
     @property
     def remark(self) -> str:
-        """Reason why a claim is not testable or not measured, the fact of another collection, and further remarks."""
-        if isinstance(self.claim.rule, Untestable):
-            return self.claim.rule.reason
-        if self.generated:
-            return " ".join(filter(None, ("gold was generated: the value checks the program.", self.claim.remark)))
-        if self.verdict is Verdict.NOT_MEASURED:
-            return "not run yet, its collection is not at hand, or other processes disturbed its times"
-        own = f": {self.verdicts[self.claim.second_on].value}" if self.verdict is Verdict.DEPENDS else ""
-        second = f"On {self.claim.second_on} {self.second}{own}." if self.second else ""
+        """The fact of another collection, and further remarks."""
+        second = f"On {self.claim.second_on} {self.second}." if self.second else ""
         return " ".join(filter(None, (second, self.claim.remark)))
 
 
@@ -129,7 +161,7 @@ def _cells(item: Judged) -> list[str | float | None]:
     fact, claim = item.fact, item.claim
     measured = (fact.value, fact.low, fact.high) if fact else (None, None, None)
     about = [claim.kind, claim.says, claim.where, claim.published, claim.on, claim.command]
-    return [*about, *measured, item.verdict.value, " ".join(filter(None, (item.why, item.remark)))]
+    return [*about, *measured, item.verdict.value, item.reason, " ".join(filter(None, (item.why, item.remark)))]
 
 
 def markdown(judged: Sequence[Judged]) -> str:
@@ -143,7 +175,7 @@ def markdown(judged: Sequence[Judged]) -> str:
             item.claim.published,
             item.claim.on,
             item.measured,
-            f"**{item.verdict.value}**" + (f": {item.remark}" if item.remark else ""),
+            f"**{item.verdict.value}**: {item.reason}." + (f" {item.remark}" if item.remark else ""),
             f"`{item.claim.command}`" if item.claim.command else "",
         ]
         for number, item in enumerate(judged, start=1)

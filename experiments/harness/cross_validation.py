@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.config import composed, overrides
-from experiments.harness.curves import FloatArray
 from experiments.harness.extracted_collections import Stored
 from spotsigs.arrays.kernel import kernel
 from spotsigs.clustering.clusters import cluster
@@ -23,10 +22,13 @@ from spotsigs.errors import require
 from spotsigs.evaluation.documents import stories as stories_of
 from spotsigs.evaluation.metrics import ends, evaluate, micro_averages
 from spotsigs.method import Method
-from spotsigs.records import Clusters, Document, IntArray, Pairs, Skipped, Truth
+from spotsigs.records import Clusters, Document, FloatArray, IntArray, Pairs, Skipped, Truth
 
 RESAMPLES = 400
 """Bootstrap samples of an interval."""
+
+SITES = {"gold": r"/(.+)-[0-9]+\.html$", "newsframes": r"/(.+)-[0-9]+\.html$", "republished": r"^([^/.]+)"}
+"""Pattern of the site in the id of a document, by the name of the collection."""
 
 T = TypeVar("T")
 
@@ -226,6 +228,27 @@ class PairsOfLevels:
         true, false = at_least[:, 0], at_least[:, 1]
         missed = both[:, 0].sum(1)[:, None] - true
         return np.stack([true, false, missed]).swapaxes(2, 3)
+
+
+def crossed_averages(pairs: Pairs, levels: Levels, drawn: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Return precision, recall and F1 over all pairs in bootstrap samples of stories and of sites.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Reported pairs, all of which count.
+    levels : Levels
+        Stories and sites of the documents.
+    drawn : tuple of ndarray
+        Copies of both in each sample, see `Levels.drawn`.
+
+    Returns
+    -------
+    ndarray of float64, shape (3, samples)
+    """
+    whole = np.ones((1, len(levels.stories)), np.bool_)
+    averages: FloatArray = micro_averages(*PairsOfLevels.of(pairs, levels, [0.0]).tallies(whole, *drawn)[:, 0])
+    return averages
 
 
 @kernel

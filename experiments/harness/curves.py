@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.harness.cells import Cell
+from experiments.harness.cross_validation import RESAMPLES as CROSSED
+from experiments.harness.cross_validation import SITES, Levels, crossed_averages
 from experiments.harness.extracted_collections import Stored
 from spotsigs.errors import require
 from spotsigs.evaluation.metrics import (
@@ -69,7 +71,8 @@ def quality_curve(
     -------
     dict
         ``cells``: the figures at each threshold, see `spotsigs.runs.result.Result.metrics`; ``true, false, missed``:
-        pairs by threshold and truth cluster; ``best``: with `pairs`, the pairs ``(i, j)`` at the best threshold.
+        pairs by threshold and truth cluster; ``crossed``: of a collection of `SITES`, averages in samples of stories
+        and sites; ``best``: with `pairs`, the pairs ``(i, j)`` at the best threshold.
     """
     joined = stored.joined(method)
     truth = stored.truth(judged=True)
@@ -77,15 +80,22 @@ def quality_curve(
     has_curve = method.tau is not None or thresholds == [None]
     require(has_curve, f"{method.matcher.label} has no threshold to draw a curve over")
     serial = replace(method, matcher=method.matcher.with_threads(1))
-    counts, cells, best = [], [], None
+    levels = None
+    if truth.judged is None and data in SITES:
+        levels = Levels.of(truth, stored.signatures().doc_ids, SITES[data])
+        drawn = levels.drawn(CROSSED)
+    counts, cells, crossed, best = [], [], [], None
     for tau in thresholds:
         matched = joined(serial.at(tau).matcher)
         counts.append(tallies(matched.pairs, truth))
+        if levels is not None:
+            crossed.append(crossed_averages(matched.pairs, levels, drawn))
         cells.append(Result.of(serial.at(tau), data, stored.source.collection, matched, truth=truth).metrics)
         if pairs and (best is None or np.nan_to_num(cells[-1]["f1"]) > best[0]):
             best = np.nan_to_num(cells[-1]["f1"]), matched.pairs
     return {
         "cells": cells,
+        "crossed": np.round(np.stack(crossed, axis=-1), 6).tolist() if crossed else None,
         **{name: [c[m].tolist() for c in counts] for m, name in enumerate(("true", "false", "missed"))},
         "best": None if best is None else [best[1].i.tolist(), best[1].j.tolist()],
     }
@@ -122,12 +132,23 @@ class Curve:
         """True, false and missed pairs, each of shape (thresholds, clusters)."""
         return (np.array(self.value["true"]), np.array(self.value["false"]), np.array(self.value["missed"]))
 
+    @cached_property
+    def crossed(self) -> FloatArray | None:
+        """Precision, recall and F1 in samples of stories and sites, shape (3, samples, thresholds)."""
+        found = self.value.get("crossed")
+        return None if found is None else np.array(found, float)
+
     def values(self, figure: str) -> FloatArray:
         """Return a figure of the cells by threshold, NaN where it is undefined."""
         return np.array([cell[figure] for cell in self.cells], float)
 
     def interval(self, figure: str) -> FloatArray:
-        """Return the ends of the 95 % interval of a figure, shape (2, thresholds), NaN where it is undefined."""
+        """Return the ends of the 95 % interval of a figure, shape (2, thresholds), NaN where it is undefined.
+
+        Samples are those of stories and sites, where they are known, or of stories.
+        """
+        if figure in MEASURES and self.crossed is not None:
+            return ends(self.crossed[MEASURES.index(figure)])
         undefined = (np.nan, np.nan)
         return np.array([cell["intervals"].get(figure, undefined) for cell in self.cells], float).T
 
@@ -153,9 +174,12 @@ def paired_samples(points: Sequence[tuple[Curve, int]], resamples: int = RESAMPL
 
     Returns
     -------
-    ndarray of float64, shape (points, 3, resamples)
-        Precision, recall and F1 of each sample of truth clusters.
+    ndarray of float64, shape (points, 3, samples)
+        Precision, recall and F1 of each sample of stories and sites, or of `resamples` of the stories alone.
     """
+    crossed = [curve.crossed[:, :, at] for curve, at in points if curve.crossed is not None]
+    if len(crossed) == len(points):
+        return np.stack(crossed)
     table = np.concatenate([[tally[at] for tally in curve.tallies] for curve, at in points])
 
     def averages(kinds: FloatArray, drawn: FloatArray) -> FloatArray:

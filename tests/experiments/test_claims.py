@@ -45,7 +45,7 @@ ROOT = Path(__file__).parents[2]
 )
 def test_rules(rule, fact, verdict):
     value, low, high = fact
-    assert rule.judge(Fact(name="x", value=value, low=low, high=high)) is verdict
+    assert rule.judge(Fact(name="x", value=value, low=low, high=high))[0] is verdict
 
 
 def test_facts_survive_the_file(tmp_path):
@@ -120,7 +120,8 @@ def test_a_count_that_the_collection_was_generated_with_is_a_direction_at_best()
 
 def claim_of(**more):
     entry = {"kind": "effectiveness", "where": "x", "says": "y", "published": "1", "experiment": "e", "fact": "f"}
-    return _claim(entry | {"on": "newsframes", "above": 0} | more)
+    chosen = entry | {"on": "newsframes", "above": 0} | more
+    return _claim({key: value for key, value in chosen.items() if value is not None})
 
 
 def test_a_claim_is_tested_on_both_collections():
@@ -130,8 +131,37 @@ def test_a_claim_is_tested_on_both_collections():
     depends = Judged(claim=claim, fact=above, second=below)
     assert depends.verdict is Verdict.DEPENDS
     assert depends.failed
-    assert depends.remark == "On republished -1 (-1.1 to -0.9): not reproduced."
+    assert depends.reason == "newsframes: above 0; republished: below 0"
+    assert depends.remark == "On republished -1 (-1.1 to -0.9)."
     assert Judged(claim=claim, fact=above).verdict is Verdict.REPRODUCED
+
+
+def test_the_weaker_verdict_of_two_collections_counts():
+    claim = claim_of(second="s", second_on="republished", about=1.0, tolerance=0.2, neutral=0, above=None)
+    near, far, both, below = (Fact(name="f", value=x, low=x - 0.1, high=x + 0.1) for x in (1, 3, 0, -1))
+
+    def verdict(one, other):
+        return Judged(claim=claim, fact=one, second=other).verdict
+
+    assert verdict(near, far) is verdict(far, near) is Verdict.DIRECTION
+    assert verdict(near, both) is Verdict.INCONCLUSIVE
+    assert verdict(both, below) is Verdict.NOT_REPRODUCED
+    assert verdict(far, below) is Verdict.DEPENDS
+
+
+def test_a_time_that_was_measured_once_is_uncertain():
+    claim = claim_of(kind="efficiency", above=1)
+    for value, verdict in ((0.9, Verdict.INCONCLUSIVE), (0.5, Verdict.NOT_REPRODUCED), (2, Verdict.DIRECTION)):
+        assert Judged(claim=claim, fact=Fact(name="f", value=value)).verdict is verdict
+    several = Fact(name="f", value=0.9, low=0.85, high=0.95, over="runs")
+    assert Judged(claim=claim, fact=several).verdict is Verdict.NOT_REPRODUCED
+
+
+def test_every_verdict_has_a_reason():
+    for claim in ledger():
+        for value in (-1e9, 1e9, None):
+            fact = None if value is None else Fact(name=claim.fact, value=value, low=value, high=value)
+            assert Judged(claim=claim, fact=fact).reason
 
 
 def test_a_value_that_was_measured_once_is_in_direction_at_best():
@@ -145,7 +175,7 @@ def test_generated_pages_decide_no_claim_about_quality():
     fact = Fact(name="f", value=1, low=0.9, high=1.1)
     judged = Judged(claim=claim_of(on="gold, seed 2008"), fact=fact)
     assert judged.verdict is Verdict.NOT_TESTABLE
-    assert "checks the program" in judged.remark
+    assert "checks the program" in judged.reason
     assert Judged(claim=claim_of(on="gold, seed 2008", kind="efficiency"), fact=fact).verdict is Verdict.REPRODUCED
 
 

@@ -18,6 +18,7 @@ from experiments.harness.cross_validation import (
     Levels,
     OverSplits,
     PairsOfLevels,
+    crossed_averages,
     effective_number,
     half_of,
     holm,
@@ -100,6 +101,24 @@ def test_weighted_pairs_are_those_of_the_sample(data):
             counted(True, range(k + 1), number, sample),
         ]
         assert found[:, number, sample, k].tolist() == expected
+
+
+def test_crossed_averages_are_those_of_the_sample():
+    stories, sites = [0, 0, 0, 1, 1], [0, 1, 2, 0, 1]
+    levels = Levels(stories=np.array(stories), sites=np.array(sites), story_names=[], site_names=[])
+    reported = [(0, 1), (0, 3), (3, 4)]
+    missed = [(0, 2), (1, 2)]
+    copies = [[1, 1], [2, 1], [0, 3]], [[1, 1, 1], [1, 2, 3], [1, 1, 2]]
+    i, j = np.array(reported, np.int32).T
+    drawn = np.array(copies[0], float), np.array(copies[1], float)
+    found = crossed_averages(Pairs.build(i, j, np.ones(3), 5), levels, drawn)
+    for sample, (of_stories, of_sites) in enumerate(zip(*copies, strict=True)):
+        true, false, lost = (
+            pairs_of_sample(pairs, stories, sites, of_stories, of_sites)
+            for pairs in ([(0, 1), (3, 4)], [(0, 3)], missed)
+        )
+        assert found[0, sample] == pytest.approx(true / (true + false))
+        assert found[1, sample] == pytest.approx(true / (true + lost))
 
 
 @examples(60)
