@@ -30,7 +30,7 @@ from spotsigs.storage.store import (
     save_signatures,
 )
 
-_RULES = 8
+_RULES = 9
 """Version of the rules. A new version replaces signatures that an earlier release computed from the same outlines."""
 
 BYTES_A_LINK = 48  # of the search for siblings, for each link of a page: its hash, id and posting, and temporaries

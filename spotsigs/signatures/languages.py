@@ -99,6 +99,15 @@ def language_of(tokens: Tokens) -> tuple[str, float]:
     return languages()[best], int(found[best]) / max(len(tokens), 1)
 
 
+def is_unspaced(tokens: Tokens) -> bool:
+    """Return whether most tokens of a text are Chinese or Japanese, which have no spaces and no known stopwords.
+
+    These are U+3000 to U+9FFF, whose first byte in UTF-8 is E3 to E9.
+    """
+    first = tokens.buffer[tokens.starts]
+    return 2 * int(np.count_nonzero((first >= 0xE3) & (first <= 0xE9))) > len(tokens)
+
+
 def count_in_shingles(indptr: NDArray[np.int64], hashes: NDArray[np.uint64]) -> int:
     """Return how many rows of signatures, cut with ``language=auto``, are shingles."""
     first = hashes[indptr[:-1][indptr[1:] > indptr[:-1]]]

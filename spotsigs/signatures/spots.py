@@ -22,6 +22,7 @@ from spotsigs.signatures.languages import (
     ENGLISH,
     IN_SHINGLES,
     RAREST,
+    is_unspaced,
     language_of,
     require_language,
     stopwords_of,
@@ -162,8 +163,8 @@ class SpotSignatures(SignatureScheme):
     language : str
         ``en``, the default: the words above. The code of another language (``de``, ``fr``, …, see `languages`): its
         stopwords are the antecedents. ``auto``: of each text the language that most of its stopwords are of; a
-        text with fewer than one stopword in twenty tokens, as where words are written without spaces, is cut into
-        shingles of ``c`` tokens instead.
+        text with fewer than one stopword in twenty tokens, or mostly Chinese or Japanese, is cut into shingles of ``c``
+        tokens instead.
 
     Raises
     ------
@@ -261,6 +262,8 @@ class SpotSignatures(SignatureScheme):
         """Return the table of a text's language; None if it has too few stopwords of any."""
         if self.language != AUTO:
             return self._table(self.language)
+        if is_unspaced(tokens):  # stopwords are those of its menus or code
+            return None
         language, share = language_of(tokens)
         return None if share < RAREST else self._table(language)
 

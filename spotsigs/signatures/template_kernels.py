@@ -240,21 +240,29 @@ def _template(pages: PageFeatures, page: int, siblings: Int64s) -> Flags:
 def _remaining(pages: PageFeatures, page: int, is_template: Flags, counts: Int32s) -> int:
     """Count each distinct signature of the page's main content, where the template has gain -1; return their sum.
 
-    If they are fewer than `FEWEST`, the page's shingles without those of the template are counted instead, if any.
+    If they are fewer than `FEWEST`, the page's shingles without those of the template are counted instead, if any. On a
+    page with links, signatures that are shingles, for want of stopwords, do not count as spots.
     """
     begin, end = pages.indptr[page], pages.indptr[page + 1]
     kinds, ranks = pages.kinds[begin:end], pages.ranks[begin:end]
+    distinct = pages.distinct[pages.distinct_indptr[page] : pages.distinct_indptr[page + 1]]
     gains = own_gains(kinds)
     for i in range(len(kinds)):
         if TEXT <= kinds[i] < LINK and is_template[ranks[i]]:
             gains[i] = -1
     start, stop = heaviest(gains)
-    n = shingles = 0
+    n = spots = shingles = 0
+    has_links = False
     for i in range(len(kinds)):
-        is_own = kinds[i] < LINK and not is_template[ranks[i]]
-        n += is_own and kinds[i] >= TEXT and start <= i < stop
-        shingles += is_own and kinds[i] == SHINGLE
-    by_shingles = n < FEWEST and shingles > 0
+        has_links |= kinds[i] >= LINK
+    for i in range(len(kinds)):
+        if kinds[i] >= LINK or is_template[ranks[i]]:
+            continue
+        shingles += kinds[i] == SHINGLE
+        if kinds[i] >= TEXT and start <= i < stop:
+            n += 1
+            spots += not has_links or distinct[ranks[i]] & np.uint64(1) == 0
+    by_shingles = spots < FEWEST and shingles > 0
     for i in range(len(kinds)):
         counted = kinds[i] == SHINGLE if by_shingles else TEXT <= kinds[i] < LINK and start <= i < stop
         if counted and not is_template[ranks[i]]:

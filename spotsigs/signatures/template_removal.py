@@ -19,7 +19,7 @@ from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.parallel import all_cores, concatenated, over_blocks
 from spotsigs.contracts import CollectionScheme
 from spotsigs.records import Signatures, Tokens
-from spotsigs.signatures.languages import IN_SHINGLES, marks_shingles
+from spotsigs.signatures.languages import IN_SHINGLES, is_unspaced, marks_shingles
 from spotsigs.signatures.main_content import SHINGLE, MainContent, outline_of
 from spotsigs.signatures.template_kernels import PageFeatures, PageLinks, page_features, remove_templates
 from spotsigs.storage.store import concatenated_on_disk
@@ -45,7 +45,8 @@ class TemplateRemoval(MainContent, CollectionScheme):
     3. The signatures of P are those of its **main content** (`MainContent`) once the template's signatures count -1,
        without the latter.
     4. If these are fewer than 12, the page is compared by shingles of eight tokens of all of its text, one in four by
-       hash, without those of the template: tables, names and code contain few spot signatures.
+       hash, without those of the template: tables, names and code contain few spot signatures. On a page with links,
+       shingles for want of stopwords are no spots; Chinese and Japanese text is compared by those of its main content.
     5. The fewer remain, the less a page can match by: a page that keeps less than a quarter as many signatures as its
        main content had gets a signature of its own whose count makes up for the difference. So a page that reaches tau
        with another shares at least tau / 4 as many signatures with it as its whole main content has.
@@ -69,7 +70,7 @@ class TemplateRemoval(MainContent, CollectionScheme):
     def outline(self, tokens: Tokens, site: str = "") -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return the hashes and kinds of a page's signatures and links, in text order."""
         hashes, kinds = outline_of(self.signature, tokens, site)
-        if not marks_shingles(self):
+        if not marks_shingles(self) or is_unspaced(tokens):
             return hashes, kinds
         shingles = hash_shingles(tokens, SHINGLE_TOKENS)
         shingles = shingles[(shingles >> np.uint64(32)) % np.uint64(ONE_IN) == 0] | IN_SHINGLES

@@ -128,7 +128,9 @@ def remaining(page: Page, dropped: set[int], unknown: bool) -> dict[int, int]:
     start, stop = heaviest(gains)
     left = [h for h, kind in page.outline[start:stop] if TEXT <= kind < LINK and h not in dropped]
     shingles = [h for h, kind in page.outline if kind == SHINGLE and h not in dropped]
-    left = shingles if len(left) < FEWEST and shingles else left
+    has_links = any(kind >= LINK for _, kind in page.outline)
+    spots = [h for h in left if not (has_links and h & 1)]
+    left = shingles if len(spots) < FEWEST and shingles else left
     start, stop = heaviest([gain(kind) for _, kind in page.outline])
     missing = -(-sum(kind == TEXT for _, kind in page.outline[start:stop]) // FLOOR) - len(left)
     missing = max(missing, len(left)) if unknown else missing

@@ -19,7 +19,7 @@ from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.pipeline import Store
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import IN_SHINGLES, RAREST, language_of, languages, stopwords_of
-from spotsigs.signatures.main_content import MainContent
+from spotsigs.signatures.main_content import TEXT, MainContent
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_removal import TemplateRemoval
 from spotsigs.text.tokens import tokenize
@@ -117,6 +117,16 @@ def test_signatures_know_languages_without_boilerplate(kind):
     plain = SpotSignatures(d=1, c=2, language="auto")
     for text in (REAL["de"], CHINESE):
         assert sorted(kind(signature=plain)(tokenize(text)).tolist()) == sorted(plain(tokenize(text)).tolist())
+
+
+def test_a_chinese_page_is_compared_by_its_shingles_whatever_its_menu_is():
+    scheme = TemplateRemoval(signature=SpotSignatures(language="auto"))
+    menu = "this is the menu of all that we have and it will be the same on each page"
+    for text in (CHINESE, f"{menu} {CHINESE}"):
+        tokens = tokenize(text)
+        kinds = scheme.outline(tokens)[1]
+        assert (scheme.signature(tokens) & IN_SHINGLES).all()
+        assert (kinds == TEXT).all()
 
 
 @given(order=st.permutations([*REAL.values(), *map(edited, EDITS), CHINESE, CHINESE[:-6], JAPANESE]))
