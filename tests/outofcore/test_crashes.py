@@ -85,7 +85,10 @@ def jobs(crawl):
     run += " hydra.run.dir={folder}"
     sweep = "run.py experiment=chain_length data=tiny workers=2 experiment.results={folder} hydra.run.dir={folder}/run"
     tables = tuple(f"chain_length/*.{kind}" for kind in ("csv", "md", "tex", "svg"))
+    dedup = f"-m spotsigs dedup {crawl} --workers 2 --overwrite"
+    dedup += " --out {folder}/kept --store {folder}/store"
     return {
+        "dedup": Job("dedup", tuple(dedup.split()), ("kept/*", "kept-results/*.csv", "kept-results/*.parquet")),
         "run": Job("run", tuple(run.split()), ("*.parquet", "*.csv", "clusters.html")),
         "sweep": Job("sweep", tuple(sweep.split()), tables),
         **{
@@ -147,6 +150,31 @@ def test_a_job_that_is_killed_and_run_again_gives_the_same_bytes(name, kills, cr
         job.finish(tmp_path / "killed")
         assert job.content(tmp_path / "killed") == job.content(tmp_path / "undisturbed")
     assert not [path for path in (tmp_path / "killed").rglob("*") if ".writing-" in path.name]
+
+
+@pytest.mark.long
+def test_a_run_with_a_store_is_killed_at_thirty_moments_spread_over_it(crawl, tmp_path):
+    job, killed = jobs(crawl)["dedup"], 0
+    for _ in range(2):  # the first one compiles
+        began = time.monotonic()
+        job.finish(tmp_path / "undisturbed")
+        longest = time.monotonic() - began
+        expected = job.content(tmp_path / "undisturbed")
+        shutil.rmtree(tmp_path / "undisturbed")
+    for number in range(30):
+        process = job.start(tmp_path / "killed")
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=longest * (number + 0.5) / 30)
+        end_orphans([process.pid])
+        process.communicate()
+        killed += process.returncode == -signal.SIGKILL
+        job.finish(tmp_path / "killed")
+        assert job.content(tmp_path / "killed") == expected, number
+        assert {path.name for path in (tmp_path / "killed").iterdir()} == {"kept", "kept-results", "store"}
+        assert not list((tmp_path / "killed").rglob("*.writing-*"))
+        shutil.rmtree(tmp_path / "killed")
+    sys.stdout.write(f"{killed} of 30 runs of {longest:.1f} s were killed before their end\n")
+    assert killed > 20
 
 
 def test_what_a_killed_process_left_is_removed_and_what_another_one_writes_is_not(tmp_path):
