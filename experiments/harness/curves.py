@@ -72,7 +72,8 @@ def quality_curve(
     dict
         ``cells``: the figures at each threshold, see `spotsigs.runs.result.Result.metrics`; ``true, false, missed``:
         pairs by threshold and truth cluster; ``crossed``: of a collection of `SITES`, averages in samples of stories
-        and sites; ``best``: with `pairs`, the pairs ``(i, j)`` at the best threshold.
+        and sites, which the intervals of precision, recall and F1 then have; ``best``: with `pairs`, the pairs
+        ``(i, j)`` at the best threshold.
     """
     joined = stored.joined(method)
     truth = stored.truth(judged=True)
@@ -88,9 +89,10 @@ def quality_curve(
     for tau in thresholds:
         matched = joined(serial.at(tau).matcher)
         counts.append(tallies(matched.pairs, truth))
+        cells.append(Result.of(serial.at(tau), data, stored.source.collection, matched, truth=truth).metrics)
         if levels is not None:
             crossed.append(crossed_averages(matched.pairs, levels, drawn))
-        cells.append(Result.of(serial.at(tau), data, stored.source.collection, matched, truth=truth).metrics)
+            cells[-1]["intervals"] |= dict(zip(MEASURES, ends(crossed[-1].T).T.tolist(), strict=True))
         if pairs and (best is None or np.nan_to_num(cells[-1]["f1"]) > best[0]):
             best = np.nan_to_num(cells[-1]["f1"]), matched.pairs
     return {
@@ -143,12 +145,7 @@ class Curve:
         return np.array([cell[figure] for cell in self.cells], float)
 
     def interval(self, figure: str) -> FloatArray:
-        """Return the ends of the 95 % interval of a figure, shape (2, thresholds), NaN where it is undefined.
-
-        Samples are those of stories and sites, where they are known, or of stories.
-        """
-        if figure in MEASURES and self.crossed is not None:
-            return ends(self.crossed[MEASURES.index(figure)])
+        """Return the ends of the 95 % interval of a figure, shape (2, thresholds), NaN where it is undefined."""
         undefined = (np.nan, np.nan)
         return np.array([cell["intervals"].get(figure, undefined) for cell in self.cells], float).T
 

@@ -64,8 +64,8 @@ class Mark:
     series : str
         Row of a star in a figure of dots, instead of y.
     side : str
-        Position of a star's label: ``right``, ``left`` or ``below``. The label of a horizontal line is at its right
-        end, or at its left one.
+        Position of a star's label: ``right``, ``left``, ``below`` or ``above``. The label of a horizontal line is at
+        its right end, or at its left one.
     """
 
     label: str
@@ -211,7 +211,7 @@ def _draw_dot(axis: Axes, point: Point, row: int) -> None:
     halo = [withStroke(linewidth=2, foreground="white")]
     text: dict[str, Any] = {"fontsize": 7, "textcoords": "offset points", "va": "bottom", "ha": "center"}
     text |= {"path_effects": halo, "zorder": 6}
-    axis.annotate(f"{point.x:.3f}".removeprefix("0"), (point.x, row), xytext=(0, 3), **text)
+    axis.annotate(f"{point.x:.3f}".replace("0.", ".", 1), (point.x, row), xytext=(0, 3), **text)
 
 
 def draw_bars(path: Path, panel: Panel, points: Sequence[Point], caption: str = "") -> None:
@@ -260,16 +260,16 @@ def _prepare(axis: Axes, panel: Panel, panels: int) -> None:
 
 
 def _set_scale(axis: Axes, panel: Panel) -> None:
-    if panel.x_log is True:
-        axis.set_xscale("log")
-    elif panel.x_log:
-        axis.set_xscale("symlog", linthresh=panel.x_log)
-        axis.set_xlim(left=-0.1 * panel.x_log)
-    if panel.y_log is True:
-        axis.set_yscale("log")
-    elif panel.y_log:
-        axis.set_yscale("symlog", linthresh=panel.y_log)
-        axis.set_ylim(bottom=-0.1 * panel.y_log)
+    """Set logarithmic axes; those of fractions that may be 0 end beyond 1, so that no marker is cut off."""
+    for along, log in ((axis.xaxis, panel.x_log), (axis.yaxis, panel.y_log)):
+        name = along.axis_name
+        if log is True:
+            axis.set(**{f"{name}scale": "log"})
+        elif log:
+            getattr(axis, f"set_{name}scale")("symlog", linthresh=log)
+            ticks = [0, *(10.0**power for power in range(round(math.log10(log)), 1))]
+            along.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+            getattr(axis, f"set_{name}lim")(-0.2 * log, 1.6)
 
 
 def _draw_mark(axis: Axes, mark: Mark) -> None:
@@ -280,7 +280,7 @@ def _draw_mark(axis: Axes, mark: Mark) -> None:
     text["zorder"] = 6  # above the lines
     if mark.x is not None and mark.y is not None:
         axis.plot([mark.x], [mark.y], marker="*", markersize=9, color="black", linestyle="none", zorder=5)
-        offset = {"right": (5, 4), "left": (-6, -2), "below": (5, -9)}[mark.side]
+        offset = {"right": (5, 4), "left": (-6, -2), "below": (5, -9), "above": (-6, 12)}[mark.side]
         axis.annotate(mark.label, (mark.x, mark.y), xytext=offset, ha="right" if offset[0] < 0 else "left", **text)
     elif mark.y is not None:
         axis.axhline(mark.y, **look)

@@ -75,7 +75,7 @@ class LshRecall(Experiment):
             x_ticks=self.tables,
             marks=[
                 Mark(label="98 % of SpotSigs", y=0.98 * exact, side="left"),
-                Mark(label="published", x=32, y=0.90, side="below"),
+                Mark(label="published", x=32, y=0.90, side="above"),
                 Mark(label="published: equal", x=64),
             ],
         )
