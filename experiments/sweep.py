@@ -19,7 +19,6 @@ from omegaconf import OmegaConf, open_dict, read_write
 
 from experiments.config import changing, files, sentence, settings
 from experiments.run_folders import COMPLETE, IDENTITY, is_finished, variant
-from spotsigs.output_files import read_json
 from spotsigs.progress import SECONDS, log
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ SWEEP = "SPOTSIGS_SWEEP"
 """Environment variable with the folder of the running sweep, which jobs in other processes inherit."""
 
 JOBS = "jobs.jsonl"
-"""File of the folder of a sweep that lists its finished jobs."""
+"""File of the folder of a sweep that lists the finished jobs of other launchers."""
 
 
 def launch(
@@ -126,7 +125,7 @@ def _end(context: Any, cell: SweepCell, job: JobReturn, ended: Ended) -> None:
         job.return_value = ended.error
     else:
         job.return_value = None if ended.metrics is None else ended.metrics["f1"]
-    context.callbacks.on_job_end(config=job.hydra_cfg, job_return=job)
+    context.callbacks.on_job_end(config=job.hydra_cfg, job_return=job, ended=ended)
 
 
 def _figures(ended: Ended) -> str:
@@ -150,44 +149,55 @@ class SweepSummary(Callback):
         folder = Path(config.hydra.sweep.dir).absolute() / "sweeps" / name
         os.environ[SWEEP] = str(folder)
         (folder / JOBS).unlink(missing_ok=True)
+        self.jobs: dict[int, dict[str, Any]] = {}
+        self.ended: dict[int, Ended] = {}
         chosen = any(word.startswith("hydra.sweeper.direction=") for word in config.hydra.overrides.hydra)
         if "direction" in config.hydra.sweeper and not chosen:
             config.hydra.sweeper.direction = "maximize"
 
-    def on_job_end(self, config: Any, job_return: Any = None, **_: Any) -> None:
-        """List a job that has finished."""
+    def on_job_end(self, config: Any, job_return: Any = None, *, ended: Ended | None = None, **_: Any) -> None:
+        """Store a job that has finished, with its figures; list one that another launcher runs in its process."""
         run = Path(config.hydra.runtime.output_dir)
-        if SWEEP in os.environ and (run / COMPLETE).is_file():
-            folder = Path(os.environ[SWEEP])
-            folder.mkdir(parents=True, exist_ok=True)
-            job = {"number": config.hydra.job.num, "words": list(config.hydra.overrides.task), "folder": str(run)}
-            with (folder / JOBS).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(job) + "\n")
+        if SWEEP not in os.environ or not (run / COMPLETE).is_file():
+            return
+        number = config.hydra.job.num
+        job = {"number": number, "words": list(config.hydra.overrides.task), "folder": str(run)}
+        if ended is not None:
+            self.jobs[number], self.ended[number] = job, ended
+            return
+        folder = Path(os.environ[SWEEP])
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / JOBS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(job) + "\n")
 
     def on_multirun_end(self, config: Any, **_: Any) -> None:
         """Write and print the table; draw the figure."""
         from experiments.harness.cells import write_cells
+        from experiments.harness.sweep_cells import finished_before
         from experiments.show.sweep import swept_keys, write_sweep
 
         folder = Path(os.environ.pop(SWEEP))
         shutil.rmtree(folder / "inputs", ignore_errors=True)
-        if not (folder / JOBS).is_file():
+        if (folder / JOBS).is_file():
+            jobs = map(json.loads, (folder / JOBS).read_text(encoding="utf-8").splitlines())
+            self.jobs |= {job["number"]: job for job in jobs}
+        if not self.jobs:
             return
-        lines = (folder / JOBS).read_text(encoding="utf-8").splitlines()
-        jobs = {job["number"]: job for job in map(json.loads, lines)}
-        finished = [jobs[number] for number in sorted(jobs)]
-        cells = [_cell(job, swept_keys(finished)) for job in finished]
+        finished = [job for _, job in sorted(self.jobs.items())]
+        swept = swept_keys(finished)
+        cells = [
+            _cell(job, self.ended.get(job["number"]) or finished_before(job["number"], Path(job["folder"])), swept)
+            for job in finished
+        ]
         write_cells(folder, cells)
         print(write_sweep(folder, finished, cells))  # noqa: T201
 
 
-def _cell(job: Mapping[str, Any], swept: Sequence[str]) -> Cell:
+def _cell(job: Mapping[str, Any], ended: Ended, swept: Sequence[str]) -> Cell:
     """Return the figures of a finished job, whose method is named by its swept choices."""
     from experiments.harness.cells import cell_of
     from experiments.show.sweep import typed
 
-    run = Path(job["folder"])
-    about, words = read_json(run / "run.json"), typed(job)
+    words = typed(job)
     label = " ".join(f"{key}={words[key]}" for key in swept if key in words and key not in ("tau", "data", "seed"))
-    more = {key: about[key] for key in ("seed", "commit", "contended")}
-    return cell_of(read_json(run / COMPLETE), label=label, **more)
+    return cell_of(ended.metrics or {}, label=label, **(ended.origin or {}))

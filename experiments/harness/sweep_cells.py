@@ -24,6 +24,7 @@ from spotsigs.contracts import VectorCollection
 from spotsigs.errors import InputError
 from spotsigs.outofcore.segments import source_of
 from spotsigs.output_files import read_json
+from spotsigs.runs.provenance import provenance
 from spotsigs.runs.runner import COMPLETE, execute
 from spotsigs.runs.stages import Known, Run
 
@@ -40,16 +41,31 @@ class SweepCell:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """A cell that has ended: its number, and the figures of the run or its error."""
+    """A cell that has ended.
+
+    Attributes
+    ----------
+    number : int
+        Number of the cell.
+    metrics : dict, optional
+        Figures of the run.
+    origin : dict, optional
+        Seed and commit of the run, and whether other cells ran at the same time (``contended``).
+    error : Exception, optional
+        Error of the run.
+    """
 
     number: int
     metrics: dict[str, Any] | None = None
+    origin: dict[str, Any] | None = None
     error: Exception | None = None
 
 
 def finished_before(number: int, folder: Path) -> Ended:
-    """Return a cell that an earlier sweep has run into a folder."""
-    return Ended(number=number, metrics=read_json(folder / COMPLETE))
+    """Return a cell that another process has run into a folder."""
+    about = read_json(folder / "run.json")
+    origin = {key: about[key] for key in ("seed", "commit", "contended")}
+    return Ended(number=number, metrics=read_json(folder / COMPLETE), origin=origin)
 
 
 def identity(settings: Settings) -> str:
@@ -70,6 +86,7 @@ class Group:
     cells: Sequence[SweepCell]
     extracted: tuple[Stored, float] | None  # with the seconds of extraction; None: a cell extracts itself
     threads: int | None  # threads of a kernel if the user sets no number; None: the group runs alone
+    commit: str | None  # of the code
 
 
 Beat = Callable[[Mapping[int, float]], None]
@@ -90,11 +107,13 @@ def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int, beat: Beat
         key = str(cell.number) if timing else _join_key(cell.settings)
         groups.setdefault(key, []).append(cell)
     processes = 1 if timing else min(workers, len(groups))
+    commit = provenance()["commit"]
     tasks = [
         Group(
             cells=sorted(found, key=lambda cell: cell.settings.method.tau or 0),
             extracted=extracted.get(_input_key(found[0].settings)),
             threads=None if processes == 1 else min(all_cores(), max(2, all_cores() // processes)),
+            commit=commit,
         )
         for found in groups.values()
     ]
@@ -144,8 +163,10 @@ def run_group(group: Group) -> Iterator[Ended]:
             seed=settings.seed,
         )
         try:
-            result = execute(method, run, contended=group.threads is not None, known=known, about=cell.about)
-            yield Ended(number=cell.number, metrics=result.metrics)
+            contended = group.threads is not None
+            result = execute(method, run, contended=contended, known=known, about=cell.about)
+            origin = {"seed": settings.seed, "commit": group.commit, "contended": contended}
+            yield Ended(number=cell.number, metrics=result.metrics, origin=origin)
         except Exception as error:  # noqa: BLE001 - the other cells run
             yield Ended(number=cell.number, error=error)
 

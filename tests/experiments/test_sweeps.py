@@ -15,15 +15,12 @@ import psutil
 import pytest
 from in_process import front_door
 from omegaconf import OmegaConf
+from runs import planned
 
-from data.collections.gold import Gold
-from data.collections.tiny import Tiny
 from experiments.claims.published import published_row
-from experiments.config import _filter
 from experiments.show.sweep import printed
 from experiments.show.table1_row import ROW
 from experiments.show.tables import Column, Table
-from spotsigs.signatures.idf import Idf, IdfFilter
 
 ROOT = Path(__file__).parents[2]
 SWEEP = ("-m", "data=tiny", "matcher=spotsigs,lsh", "tau=0.3,0.6", "engine=serial")
@@ -254,12 +251,12 @@ class TestPublishedRow:
 
 
 class TestBand:
-    def test_it_belongs_to_the_collection_and_the_user_wins(self):
-        assert [kind.idf_band for kind in (Gold, Tiny)] == [(0.2, 0.85), (0.2, 1.0)]
-        config = OmegaConf.create({"idf_min": "auto", "idf_max": "auto", "idf": Idf.paper, "min_spots": 1})
-        assert _filter(config, Gold.idf_band) == IdfFilter(idf_min=0.2, idf_max=0.85)
-        config.idf_max = 1
-        assert _filter(config, Gold.idf_band) == IdfFilter(idf_min=0.2, idf_max=1)
+    @pytest.mark.parametrize(
+        ("words", "band"),
+        [(["data=tiny"], (0.2, 1)), (["data=gold"], (0.2, 0.85)), (["data=gold", "idf_max=1"], (0.2, 1))],
+    )
+    def test_it_belongs_to_the_collection_and_the_user_wins(self, tmp_path, words, band):
+        assert planned(tmp_path, *words.split())[0].band == band
 
 
 @pytest.fixture(scope="module")
