@@ -256,7 +256,7 @@ class TestBand:
         [(["data=tiny"], (0.2, 1)), (["data=gold"], (0.2, 0.85)), (["data=gold", "idf_max=1"], (0.2, 1))],
     )
     def test_it_belongs_to_the_collection_and_the_user_wins(self, tmp_path, words, band):
-        assert planned(tmp_path, *words.split())[0].band == band
+        assert planned(tmp_path, *words)[0].band == band
 
 
 @pytest.fixture(scope="module")
