@@ -149,6 +149,14 @@ class Curve:
         undefined = (np.nan, np.nan)
         return np.array([cell["intervals"].get(figure, undefined) for cell in self.cells], float).T
 
+    def row(self, at: int) -> Cell:
+        """Return the row of a position, with the ends of `interval`."""
+        ends_of = {measure: self.interval(measure)[:, at].tolist() for measure in MEASURES}
+        return {
+            **self.rows[at],
+            **{f"{m}_{end}": x for m, two in ends_of.items() for end, x in zip(("low", "high"), two, strict=True)},
+        }
+
     def fact(self, name: str, figure: str, at: int) -> Fact:
         """Return a figure at a position as a fact."""
         low, high = (None if end != end else float(end) for end in self.interval(figure)[:, at])
@@ -166,17 +174,19 @@ class Curve:
         return int(np.argmax(np.nan_to_num(self.values("f1"))))
 
 
-def paired_samples(points: Sequence[tuple[Curve, int]], resamples: int = RESAMPLES) -> FloatArray:
+def paired_samples(points: Sequence[tuple[Curve, int]], resamples: int | None = None) -> FloatArray:
     """Return the micro averages of curves over one collection at a position each, in the same bootstrap samples.
 
     Returns
     -------
     ndarray of float64, shape (points, 3, samples)
-        Precision, recall and F1 of each sample of stories and sites, or of `resamples` of the stories alone.
+        Precision, recall and F1 of each sample of stories and sites, where they are known; of stories alone with
+        `resamples`, their number.
     """
     crossed = [curve.crossed[:, :, at] for curve, at in points if curve.crossed is not None]
-    if len(crossed) == len(points):
+    if resamples is None and len(crossed) == len(points):
         return np.stack(crossed)
+    resamples = resamples or RESAMPLES
     table = np.concatenate([[tally[at] for tally in curve.tallies] for curve, at in points])
 
     def averages(kinds: FloatArray, drawn: FloatArray) -> FloatArray:
@@ -215,8 +225,3 @@ def resampled_fact(name: str, value: float, resampled: FloatArray) -> Fact:
     """Return a fact with the 95 % interval of its bootstrap samples."""
     low, high = ends(resampled)
     return Fact(name=name, value=float(value), low=float(low), high=float(high))
-
-
-def finite(value: float) -> float:
-    """Return the value, or 0 if it is undefined (no pair was reported)."""
-    return float(value) if value == value else 0.0

@@ -20,7 +20,6 @@ from experiments.harness.manifest import problems, record, target_of
 from experiments.harness.result_cache import ResultCache, Task
 from experiments.harness.timing import time_extraction, time_matcher
 from experiments.run_folders import variant
-from experiments.show.figures import Point
 from experiments.show.tables import Table
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.contracts import Matcher
@@ -120,11 +119,11 @@ class Work:
         return None if cell["contended"] else float(cell["parse_ms"])
 
     def curves(
-        self, methods: Mapping[str, Method], taus: Sequence[float], describe: str, *, pairs: bool = False
+        self, methods: Mapping[str, Method], taus: Sequence[float] | None, describe: str, *, pairs: bool = False
     ) -> dict[str, Curve]:
         """Return the quality curve of every method by label, with the pairs at its best threshold if `pairs`.
 
-        A matcher without a threshold has a single point.
+        A matcher without a threshold has a single point; so has each, at its own, without `taus`.
         """
         stored, data = self.read_all(methods), self.settings.names["data"]
         tasks = [
@@ -132,7 +131,7 @@ class Work:
                 quality_curve,
                 stored[label],
                 method,
-                taus=list(taus) if method.tau is not None else [],
+                taus=[] if method.tau is None else [method.tau] if taus is None else list(taus),
                 data=data,
                 pairs=pairs,
             )
@@ -209,12 +208,10 @@ class Work:
         """Write ``facts.csv``, the values that claims are judged by."""
         write_facts(self.folder / "facts.csv", facts)
 
-    def figure(
-        self, draw: Callable[..., None], name: str, caption: str, panels: Any, points: Sequence[Point], **more: Any
-    ) -> str:
-        """Draw by a function of `experiments.show.figures` with provenance; return the path."""
+    def figure(self, draw: Callable[..., None], name: str, caption: str, *given: Any, **more: Any) -> str:
+        """Draw by a function of the path, what is given, and the caption, with provenance; return the path."""
         caption = self.of_collection(caption)
-        draw(self.folder / name, panels, points, caption, **more)
+        draw(self.folder / name, *given, caption, **more)
         self.record(name, figure={"caption": caption})
         return f"{self.folder / name}.svg (also png, pdf, csv, json)"
 

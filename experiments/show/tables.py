@@ -12,6 +12,8 @@ from typing import Any
 from spotsigs.output_files import replacing, write_csv
 
 ABSENT = "n/a"
+PUBLISHED, AT_PAPER = "published", "measured"
+"""Names of the rows of published tables."""
 
 
 TO_WIDTH = {
@@ -149,3 +151,8 @@ def _tex(text: str) -> str:
     special |= {sign: f"\\{sign}" for sign in "&%$#_{}"}
     special |= {sign: f"$\\{word}$" for sign, word in MATHS.items()}
     return "".join(special.get(sign, sign) for sign in text)
+
+
+def band_text(low: Any, high: Any) -> str:
+    """Return an IDF band in the format of the paper."""
+    return f"[{low:g}, {high:g}]"

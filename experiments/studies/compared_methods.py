@@ -3,77 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from experiments.config import Settings
+from experiments.claims.facts import Fact
+from experiments.claims.published import published
 from experiments.harness.cells import Cell
 from experiments.harness.cross_validation import holm, positive_pairs
-from experiments.harness.curves import Curve, ends, paired_samples, thresholds
-from experiments.harness.method_choices import chosen_collections, chosen_methods, composed_methods
+from experiments.harness.curves import Curve, ends, paired_samples
 from experiments.harness.study import Work
-from experiments.harness.timing import cost
+from experiments.harness.timing import cost, quotient
 from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.pair_lists import PairList, write_pair_lists
-from experiments.show.tables import Column, Table
-from experiments.studies.table1 import band_text
+from experiments.show.tables import PUBLISHED, Column, Table, band_text
 from spotsigs.errors import did_you_mean, require
 from spotsigs.method import Method
 from spotsigs.records import Truth
 from spotsigs.signatures.extract import texts
 
-if TYPE_CHECKING:
-    from experiments.studies.comparison import MethodComparison
-
-BEST, DEFAULT, BOTH = "best", "default", "best = default"
-COARSE = 0.1
-"""Distance between the thresholds of a method that runs again at each of them."""
+DEFAULT, BEST, BOTH = "default", "best", "best = default"
 
 RESAMPLES = 10_000
 """Bootstrap samples of a difference: enough for a small p-value after the correction for many methods."""
 
 LEVEL = 0.05
 
-COLUMNS = [
-    Column(name="collection", title="Collection"),
-    Column(name="method", title="Method"),
-    Column(name="at", title="At"),
-    Column(name="tau", title="τ", form="g"),
-    Column(name="f1", title="F1", form=".3f"),
-    Column(name="f1_interval", title="95 %"),
-    Column(name="gap", title="− baseline, 95 %"),
-    Column(name="macro_f1", title="Macro F1", form=".3f"),
-    Column(name="lost", title="Lost", form=".1%"),
-    Column(name="left", title="Left", form=".1%"),
-    Column(name="bcubed_f1", title="B-cubed F1", form=".3f"),
-    Column(name="time", title="Time (s)", form=".2f"),
-    Column(name="peak_mb", title="Peak MB", form=",.0f"),
-    Column(name="idf", title="IDF"),
-]
-MORE = ("difference", "difference_low", "difference_high", "p", "p_holm", "contended", "program", "typed")
-"""Further columns of the csv, before all others of the cells."""
+NUMBERS = {
+    "tau": ("τ", "g"), "k": ("k", ".0f"), "l": ("l", ".0f"), "spots": ("#Spots", ",.0f"), "mb": ("MB", ",.1f"),
+    "documents": ("Documents", ",.0f"), "sort_hash_ms": ("Sort/Hash (ms)", ",.0f"),
+    "cluster_ms": ("Clust. (ms)", ",.0f"), "total_ms": ("Total (ms)", ",.0f"), "precision": ("Prec.", ".3f"),
+    "recall": ("Rec.", ".3f"), "f1": ("F1", ".3f"), "from_published": ("F1 − published", "+.3f"),
+    "macro_f1": ("Macro F1", ".3f"), "bcubed_f1": ("B-cubed F1", ".3f"), "lost": ("Lost", ".1%"),
+    "left": ("Left", ".1%"), "kept": ("Kept", ",.0f"), "stories_lost": ("Stories lost", ",.0f"),
+    "duplicates_left": ("Duplicates left", ",.0f"), "largest_cluster": ("Largest group", ",.0f"),
+    "time": ("Time (s)", ".2f"), "peak_mb": ("Peak MB", ",.0f"), "relative_recall": ("Rel. Rec.", ".3f"),
+    "pairs": ("Pairs", ",.0f"), "threads": ("Threads", ".0f"), "speed_up": ("Speed-up", ".2f"),
+}  # fmt: skip
+TEXTS = {
+    "collection": "Collection", "text": "Text", "method": "Method", "row": "Row", "at": "At", "idf": "IDF",
+    "f1_interval": "95 %", "lost_interval": "95 %", "left_interval": "95 %", "gap": "− baseline, 95 %",
+}  # fmt: skip
+"""Columns that a table can show, by the title and the format of numbers."""
+FIRST_HIDDEN = ("difference", "difference_low", "difference_high", "p", "p_holm", "contended", "program", "typed")
 
-NOTE = (
-    "Best: the threshold of the highest F1 on these pages; default: that of the method. − baseline: F1 less that of "
-    "{}, also at its own, in the same 10,000 samples of truth clusters; * p < .05 after Holm's correction over the "
-    "rows of a collection. Lost: stories of which no page is kept; left: duplicates that are kept. Time and memory: a "
-    "run alone at the best threshold, with loaded kernels, without extraction; † other processes were active."
-)
 CAPTION = (
     "F1, stories lost and duplicates left over the threshold on {}, methods by best F1; a level line: no threshold"
 )
 
 
+def columns_of(shown: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """Return the columns of a table: those that are shown, and all others of the rows for the csv alone."""
+    unknown = [name for name in shown if name not in NUMBERS and name not in TEXTS]
+    require(not unknown, f"a table has no column {', '.join(unknown)}; there are {', '.join([*TEXTS, *NUMBERS])}")
+    rest = dict.fromkeys([*FIRST_HIDDEN, *(key for row in rows for key in row)])
+    titled = [
+        Column(name=name, title=TEXTS[name])
+        if name in TEXTS
+        else Column(name=name, title=NUMBERS[name][0], form=NUMBERS[name][1])
+        for name in shown
+    ]
+    return titled + [Column(name=name) for name in rest if name not in shown and any(name in row for row in rows)]
+
+
 @dataclass(frozen=True)
 class OnCollection:
-    """Methods on a collection, with their curves and times by label."""
+    """Methods on a collection, with their curves and times by label.
+
+    Attributes
+    ----------
+    work : Work
+        State of the experiment on this collection.
+    methods : mapping of str to Method
+        Methods by label.
+    curves : mapping of str to Curve
+        Their quality.
+    columns : mapping of str to mapping
+        ``of``, the name of the method without that of its panel and the point of its grid, ``panel``, and the values of
+        its grid.
+    times : mapping of (str, str) to dict
+        Results of `experiments.harness.timing.time_matcher` by label and row.
+    parse_ms : mapping of str to float or None
+        Milliseconds of the extraction.
+    """
 
     work: Work
     methods: Mapping[str, Method]
     curves: Mapping[str, Curve]
-    times: Mapping[str, Cell]
+    columns: Mapping[str, Mapping[str, Any]]
+    times: Mapping[tuple[str, str], Cell] = field(default_factory=dict)
+    parse_ms: Mapping[str, float | None] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -81,64 +101,130 @@ class OnCollection:
         return self.work.settings.names["data"]
 
 
-def compare(study: MethodComparison, settings: Settings) -> str:
-    """Write the table, a figure of each collection, and the lists of pairs; return the table and the paths."""
-    work = Work.begin(study.results, settings)
-    choices = chosen_methods(study.chosen, study.omitted, study.paired)
-    parts, left_out = [], dict[str, str]()
-    for own in chosen_collections(study.collections, settings):
-        methods, wrong = composed_methods(choices, own)
-        for label, error in wrong.items():
-            require(study.chosen is None, str(error))
-            left_out[label] = work.leave_out(label, error)
-        baseline = study.baseline or next(iter(methods))
-        unknown = f"experiment.baseline: {baseline!r} is not compared{did_you_mean(baseline, methods)}"
-        require(baseline in methods, f"{unknown}; the methods are {', '.join(methods)}")
-        parts.append(_on_collection(study, replace(work, settings=own), methods))
-    rows = [row for part in parts for row in _rows(part, baseline)]
-    shown = [column for column in COLUMNS if column.name != "collection" or len(parts) > 1]
-    names = [column.name for column in shown]
-    rest = (*MORE, *(key for row in rows for key in row))
-    columns = [*shown, *(Column(name=key) for key in dict.fromkeys(rest) if key not in names)]
-    table = Table(caption=_caption(parts), columns=columns, rows=rows, notes=(NOTE.format(baseline),))
-    written = [work.table(table, "compare")]
-    written += [_figure(part, baseline, "curves" if len(parts) == 1 else f"curves_{part.name}") for part in parts]
-    lists = [listed for part in parts for listed in _pair_lists(part)]
-    write_pair_lists(work.folder, lists, study.listed)
-    return "\n\n".join([*written, f"{work.folder / 'pairs.md'} (also csv)", *left_out.values()])
+@dataclass(frozen=True, kw_only=True)
+class TableOfMethods:
+    """What a table of methods has.
+
+    Attributes
+    ----------
+    name, caption : str
+        Name of the files; caption, by default all that the methods share.
+    columns : list of str
+        Those that are shown, of `NUMBERS` and `TEXTS`; the csv has all others, too.
+    at : dict of str to str
+        Names of the rows at the default and at the best threshold.
+    timed : list of str
+        Which of both are timed.
+    published : str
+        File of published rows, which precede those of the same method on `gold`.
+    ranked : bool
+        Sort by F1, with the paired difference to the baseline, and draw F1, lost and left over the threshold.
+    extraction : bool
+        Time the extraction, too.
+    notes : list of str
+        Sentences below; ``{}`` is the baseline.
+    """
+
+    name: str
+    caption: str = ""
+    columns: list[str]
+    at: dict[str, str] = field(default_factory=lambda: {DEFAULT: DEFAULT})
+    timed: list[str] = field(default_factory=lambda: [BEST])
+    published: str = ""
+    ranked: bool = False
+    extraction: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def with_times(self, part: OnCollection, repeats: int, limit: float | None) -> OnCollection:
+        """Return the part with times of all methods."""
+        keys = [(label, kind) for label, kind, _ in self._points(part) if {*kind.split(" = ")} & {*self.timed}]
+        at = {(label, kind): where for label, kind, where in self._points(part)}
+        methods = [part.methods[key[0]].at(part.curves[key[0]].cells[at[key]]["tau"]) for key in keys]
+        times = part.work.times(methods, repeats, f"{self.name}: times on {part.name}", limit=limit)
+        parse = {label: part.work.parse_ms(method) for label, method in part.methods.items() if self.extraction}
+        return replace(part, times=dict(zip(keys, times, strict=True)), parse_ms=parse)
+
+    def _points(self, part: OnCollection) -> Iterator[tuple[str, str, int]]:
+        """Yield label, kind and position of each row."""
+        for label, curve in part.curves.items():
+            default = curve.at(part.methods[label].threshold) if curve.taus else curve.best
+            if not curve.taus or (self.ranked and default == curve.best):
+                yield label, BOTH if self.ranked else DEFAULT, curve.best
+                continue
+            for kind in self.at:
+                yield label, kind, default if kind == DEFAULT else curve.best
+
+    def rows(self, part: OnCollection, baseline: str) -> list[dict[str, Any]]:
+        """Return the rows of a collection."""
+        points = {(label, kind): (part.curves[label], at) for label, kind, at in self._points(part)}
+        gaps = _differences(points, baseline) if self.ranked else {}
+        of_gold = self.published and part.name == "gold"  # published values are about that collection
+        printed = {str(row["method"]): row for row in published(self.published)} if of_gold else {}
+        rows: list[dict[str, Any]] = []
+        for (label, kind), (curve, at) in points.items():
+            cell, paper, of = curve.row(at), printed.get(label), part.columns[label]
+            if paper and kind == DEFAULT:
+                rows.append(paper | {"row": PUBLISHED, "idf": band_text(paper["idf_min"], paper["idf_max"])})
+            name = self.at.get(kind, kind)
+            row = cell | {"collection": part.name, "at": name, "row": name, "spots": cell["signatures"]}
+            row |= dict.fromkeys(("sort_hash_ms", "cluster_ms", "total_ms", "peak_mb", "contended"))
+            timed = cost(part.times[label, kind]) if (label, kind) in part.times else {}
+            row |= {"mb": cell["memory_mib"], "time": _time(timed)} | timed | gaps.get((label, kind), {})
+            row |= {"idf": band_text(cell["idf_min"], cell["idf_max"])}
+            if of["panel"]:
+                row |= {"method": of["of"], "text": of["panel"]}
+            for key, form in (("f1", "{:.3f} to {:.3f}"), ("lost", "{:.1%} to {:.1%}"), ("left", "{:.1%} to {:.1%}")):
+                row[f"{key}_interval"] = form.format(*(cell.get(f"{key}_{end}") or 0 for end in ("low", "high")))
+            if paper:
+                row["from_published"] = row["f1"] - float(paper["f1"] or 0)
+            rows.append(row | ({"parse_ms": part.parse_ms[label]} if part.parse_ms else {}))
+        if not self.ranked:
+            return rows
+        return sorted(rows, key=lambda row: (row["at"] == DEFAULT, -np.nan_to_num(float(row["f1"] or 0))))
+
+    def write(self, work: Work, parts: Sequence[OnCollection], baseline: str) -> str:
+        """Write the table; return it as text."""
+        baseline = self._baseline(parts[0], baseline)
+        rows = [row for part in parts for row in self.rows(part, baseline)]
+        shown = [name for name in self.columns if name != "collection" or len(parts) > 1 or not self.ranked]
+        notes = tuple(note.replace("{}", baseline) for note in self.notes)
+        table = Table(caption=self.caption or _shared(parts), columns=columns_of(shown, rows), rows=rows, notes=notes)
+        return work.table(table, self.name)
+
+    def _baseline(self, part: OnCollection, baseline: str) -> str:
+        baseline = baseline or next(iter(part.methods))
+        unknown = f"experiment.baseline: {baseline!r} is not compared{did_you_mean(baseline, part.methods)}"
+        require(baseline in part.methods, f"{unknown}; the methods are {', '.join(part.methods)}")
+        return baseline
+
+    def facts(self, parts: Sequence[OnCollection], baseline: str) -> Iterator[Fact]:
+        """Yield the ratios of sizes, memory and times to the baseline; times are at the best threshold of each."""
+        for part in parts if self.published else ():
+            first = self._baseline(part, baseline)
+            of = {label: part.times[label, kind] for label, kind, _ in self._points(part) if kind == DEFAULT}
+            for label, cell in of.items():
+                if label == first or not of[first]["signatures"]:
+                    continue
+                ratio = cell["signatures"] / of[first]["signatures"]
+                yield Fact(name=f"{label} / {first}, distinct signatures", value=ratio)
+                yield Fact(name=f"{label} / {first}, MB", value=cell["memory_mib"] / of[first]["memory_mib"])
+                one, other = (part.times.get((name, BEST), of[name]) for name in (label, first))
+                time = quotient(f"{label} / {first}, total time", one, other)
+                yield from [time] if time else []
+            parse = [value for value in part.parse_ms.values() if value is not None]
+            if parse and len(parse) == len(part.methods):
+                yield Fact(name="longest / shortest parse time", value=max(parse) / min(parse))
+
+    def curves(self, parts: Sequence[OnCollection], baseline: str) -> list[str]:
+        """Draw the curves of a ranked table, a figure for each collection; return the paths."""
+        named = [(part, "curves" if len(parts) == 1 else f"curves_{part.name}") for part in parts if self.ranked]
+        return [_figure(part, self._baseline(part, baseline), name) for part, name in named]
 
 
-def _on_collection(study: MethodComparison, work: Work, methods: Mapping[str, Method]) -> OnCollection:
-    """Run all methods over their thresholds, and each again alone at its best one."""
-    name, defaults = work.settings.names["data"], [method.tau for method in methods.values()]
-    curves: dict[str, Curve] = {}
-    for once, step in ((True, study.step), (False, max(study.step, COARSE))):
-        some = {label: method for label, method in methods.items() if (method.matcher.nested or not method.tau) == once}
-        if some:
-            curves |= work.curves(some, thresholds(step, *defaults), f"compare: {name}", pairs=True)
-    curves = {label: curves[label] for label in methods}
-    best = [method.at(curves[label].cells[curves[label].best]["tau"]) for label, method in methods.items()]
-    times = work.times(best, study.repeats, f"compare: times on {name}", limit=study.limit) if study.repeats else []
-    return OnCollection(work, methods, curves, dict(zip(methods, map(cost, times), strict=bool(times))))
-
-
-def _rows(part: OnCollection, baseline: str) -> list[dict[str, Any]]:
-    """Return the rows of a collection, the best first, those at default thresholds below."""
-    points: dict[tuple[str, str], tuple[Curve, int]] = {}
-    for label, curve in part.curves.items():
-        default = curve.at(part.methods[label].threshold) if curve.taus else curve.best
-        points[label, BEST if default != curve.best else BOTH] = curve, curve.best
-        if default != curve.best:
-            points[label, DEFAULT] = curve, default
-    gaps, rows = _differences(points, baseline), []
-    for (label, kind), (curve, at) in points.items():
-        cell = curve.rows[at]
-        timed = part.times.get(label, {}) if kind != DEFAULT else {}
-        row = cell | {"collection": part.name, "at": kind, "sort_hash_ms": None, "cluster_ms": None, "total_ms": None}
-        row |= {"peak_mb": None, "contended": None} | timed | gaps.get((label, kind), {})
-        rows.append(row | {"time": _time(timed), "idf": band_text(cell["idf_min"], cell["idf_max"])})
-        rows[-1]["f1_interval"] = "{:.3f} to {:.3f}".format(cell.get("f1_low") or 0, cell.get("f1_high") or 0)
-    return sorted(rows, key=lambda row: (row["at"] == DEFAULT, -np.nan_to_num(float(row["f1"] or 0))))
+def write_lists(work: Work, parts: Sequence[OnCollection], listed: int) -> str:
+    """Write the pairs that each method finds or misses alone; return the path."""
+    write_pair_lists(work.folder, [own for part in parts for own in _pair_lists(part)], listed)
+    return f"{work.folder / 'pairs.md'} (also csv)"
 
 
 def _time(timed: Mapping[str, Any]) -> Any:
@@ -171,7 +257,7 @@ def _differences(points: Mapping[tuple[str, str], tuple[Curve, int]], baseline: 
     return found | {key: {"gap": "baseline"} for key in points if key[0] == baseline}
 
 
-def _caption(parts: Sequence[OnCollection]) -> str:
+def _shared(parts: Sequence[OnCollection]) -> str:
     """Return what all methods share: the text, the band and the rule for exact duplicates."""
     shared = [part.work.settings.method for part in parts]
     pages = [next(iter(part.curves.values())).cells[0]["documents"] for part in parts]

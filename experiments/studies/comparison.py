@@ -1,68 +1,99 @@
-"""Methods compared on collections: Figures 5 and 6, best F1, and any methods on anyone's pages."""
+"""Methods compared on collections: figures, best F1, differences, and the tables of the paper and of anyone's pages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, method_of
-from experiments.harness.curves import STEP, Curve, compared, finite, paired_samples, resampled_fact, thresholds
-from experiments.harness.method_choices import of_collection
+from experiments.harness.cells import Cell
+from experiments.harness.curves import STEP, Curve, compared, paired_samples, resampled_fact, thresholds
+from experiments.harness.method_choices import chosen_collections, chosen_methods, composed_methods, of_collection
 from experiments.harness.study import Work
-from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
-from experiments.studies.compared_methods import compare
+from experiments.show.views import View, finite
+from experiments.studies.compared_methods import OnCollection, TableOfMethods, write_lists
 from spotsigs.errors import InputError, require
-
-Curves = dict[str, dict[str, Curve]]
-"""Curves by collection and label."""
-
+from spotsigs.method import Method
+from spotsigs.spelling import spelled
 
 MEASURED = (("f1", "F1", 0.44), ("precision", "precision", 0.44), ("recall", "recall", 0.44))
 """Measures at a threshold of the paper that become facts; a matcher without one has its only values."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MethodComparison(Experiment):
-    """Figures of methods on collections: over the threshold, or at the best threshold of each.
+class Gap:
+    """Difference of a method to the best of others.
 
     Attributes
     ----------
-    caption : str
-        Caption of the figure.
-    marked : str
-        Sentence on the published values, if they are drawn.
+    of : list of str
+        The label of a method, then those of one or more others; with ``*``, all other labels of that pattern.
+    measure : str
+        Figure that is compared.
+    tau : float or None
+        Threshold; None: the best one of each method.
+    relative : bool
+        Divide by the value of the other.
+    ratio : bool
+        Give the ratio instead.
+    """
+
+    of: list[str]
+    measure: str = "f1"
+    tau: float | None = None
+    relative: bool = False
+    ratio: bool = False
+
+    def fact(self, name: str, curves: Mapping[str, Curve]) -> Fact:
+        """Return the difference with its paired interval; its text has the other if a pattern chose it."""
+        first, *others = self.of
+        labels = [label for label in curves if label != first and any(fnmatchcase(label, other) for other in others)]
+        labels = [label for label in others if label in curves] or labels
+        best = max(labels, key=lambda label: best_f1(curves[label]))
+        relative = self.relative or self.ratio
+        fact = compared(name, curves[first], curves[best], measure=self.measure, relative=relative, tau=self.tau)
+        if self.ratio:
+            low, high = fact.interval
+            fact = replace(fact, value=fact.value + 1, low=low + 1, high=high + 1)
+        return fact if best in others else replace(fact, text=f"against {best}: {fact.value:.3f}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodComparison(Experiment):
+    """Methods on collections, over the threshold or another parameter, at their best and default thresholds.
+
+    Attributes
+    ----------
     methods : dict of str to dict
-        Methods by label.
+        Methods by label; if empty, those that the command line chooses.
     panels : dict of str to dict
-        Groups and keys that a panel fixes for all methods. The label of a curve is then ``method, panel``. If empty,
-        there is one panel for each collection, and the label is that of the method.
+        Groups and keys by name, with each of which all methods run; a label is then ``method, panel``.
+    figures : dict of str to dict
+        Attributes of `View` by the name of the file.
+    table : dict of str to object
+        Attributes of `TableOfMethods`; none if empty.
     further : list of str
         Words of further collections, evaluated if the collection of the run is `gold`, the default; those that cannot
-        be fetched are omitted.
-    view : {"lines", "dots", "table"}
-        F1 over the threshold; the best F1 of each method as a dot with its interval; or a table with F1, lost and left
-        over the threshold and the pairs that methods find or miss alone, see `experiments.studies.compared_methods`.
-    marks : dict of str to list of dict
-        Published values by panel, drawn on `gold` alone: the attributes of `Mark`.
+        be fetched are omitted. The names of facts then begin with that of the collection.
+    comparisons : dict of str to dict
+        Attributes of `Gap` by the name of the fact.
+    spread : str
+        Name of the fact that gives the largest minus the smallest best F1 of the methods; empty for none.
     baselines : list of str
         Methods that `spread` leaves out.
-    comparisons : dict of str to list of str
-        Differences of best F1 by the name of the fact: the label of a curve, then those of one or more others, the best
-        of which is subtracted.
-    relative : list of str
-        Names of the comparisons that are divided by the F1 of the other.
-    at : dict of str to float
-        Threshold of a comparison, instead of the best one of each curve.
-    spread : str
-        Name of the fact that gives the largest minus the smallest best F1 of the drawn curves; empty for none.
     step : float
-        Distance between thresholds, a divisor of 1. One exact join at the lowest threshold serves all of them.
+        Distance between thresholds, a divisor of 1. One exact join at the lowest threshold serves all of them; 0: each
+        method runs at its own threshold alone.
+    coarse : float
+        Least distance between the thresholds of a method that runs again at each.
     chosen : list or None
-        Methods of the command line, in place of `methods`, see `experiments.harness.method_choices`.
+        Methods of the command line, see `experiments.harness.method_choices`.
     collections : list or None
         Collections of the command line, in place of that of ``data=``: choices of it, or overrides by name.
     omitted : list of str
@@ -70,150 +101,163 @@ class MethodComparison(Experiment):
     paired : dict of str to list of str
         Signatures of a matcher that is usually not used with spots.
     baseline : str
-        Method of the table that others are compared to; the first if empty.
+        Method that the others of the table are compared to; the first if empty.
     repeats : int
-        Timed runs of each method at its best threshold; no times if 0.
-    limit : float
+        Timed runs of each method; no times if 0.
+    limit : float or None
         Seconds after which such a run is stopped.
     listed : int
-        Pairs of each method that the lists of pairs show.
+        Pairs of each method in the lists of those that it finds or misses alone; no lists if 0.
 
     References
     ----------
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, section 5.3.
     """
 
-    caption: str = ""
-    marked: str = ""
     methods: dict[str, dict[str, Any]] = field(default_factory=dict)
     panels: dict[str, dict[str, Any]] = field(default_factory=dict)
+    figures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    table: dict[str, Any] = field(default_factory=dict)
     further: list[str] = field(default_factory=list)
-    view: str = "lines"
-    marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    baselines: list[str] = field(default_factory=list)
-    comparisons: dict[str, list[str]] = field(default_factory=dict)
-    relative: list[str] = field(default_factory=list)
-    at: dict[str, float] = field(default_factory=dict)
+    comparisons: dict[str, dict[str, Any]] = field(default_factory=dict)
     spread: str = ""
+    baselines: list[str] = field(default_factory=list)
     step: float = STEP
+    coarse: float = 0
     chosen: Any = None
     collections: Any = None
     omitted: list[str] = field(default_factory=list)
     paired: dict[str, list[str]] = field(default_factory=dict)
     baseline: str = ""
-    repeats: int = 1
-    limit: float = 300
-    listed: int = 10
+    repeats: int = 0
+    limit: float | None = None
+    listed: int = 0
 
     def __post_init__(self) -> None:
-        thresholds(self.step)
-        require(self.view in ("lines", "dots", "table"), f"view must be lines, dots or table, got {self.view!r}")
-        labels = {self._label(method, panel) for panel, method in self._keys()}
+        if self.step:
+            thresholds(self.step)
+        labels = [label for label, *_ in self._runs()]
         require(self.methods.keys() >= set(self.baselines), f"baselines must name methods, got {self.baselines}")
-        named = {*self.relative, *self.at}
-        require(self.comparisons.keys() >= named, f"relative and at must name comparisons, got {sorted(named)}")
-        for name, compared_labels in self.comparisons.items():
-            missing = set(compared_labels) - labels
-            require(not missing, f"comparisons: {name!r} names {sorted(missing)}; the curves are {sorted(labels)}")
-            require(len(compared_labels) > 1, f"comparisons: {name!r} needs at least two curves, got {compared_labels}")
+        for name, gap in self.comparisons.items():
+            of = Gap(**gap).of
+            missing = {pattern for pattern in of if not any(fnmatchcase(label, pattern) for label in labels)}
+            require(not missing, f"comparisons: {name!r} names {sorted(missing)}; the methods are {sorted(labels)}")
+            require(len(of) > 1, f"comparisons: {name!r} needs at least two methods, got {of}")
 
     def __call__(self, settings: Settings) -> str:
-        """Write the figures, the table and the facts; return a summary."""
-        if self.view == "table":
-            return compare(self, settings)
-        name = settings.names["experiment"]
+        """Write the figures, the table, the lists and the facts; return a summary."""
         work = Work.begin(self.results, settings)
-        curves: Curves = {settings.names["data"]: self._curves(work)}
-        left_out = []
-        for words in self.further if settings.names["data"] == "gold" else ():
+        left_out: list[str] = []
+        chosen = chosen_collections(self.collections, settings)
+        parts = [self._on_collection(replace(work, settings=own), left_out) for own in chosen]
+        for words in self.further if settings.names["data"] == "gold" and self.collections is None else ():
             try:
-                own = of_collection(settings, words)
-                curves[own.names["data"]] = self._curves(replace(work, settings=own))
+                parts.append(self._on_collection(replace(work, settings=of_collection(settings, words)), left_out))
             except InputError as error:
                 left_out.append(work.leave_out(words.split()[0].removeprefix("data="), error))
-        parts = [self.caption, *([self.marked] if "gold" in curves else []), " and ".join(curves)]
-        written = self._drawn(work, name, "; ".join(parts), curves)
-        work.facts([fact for collection, found in curves.items() for fact in self._facts(collection, found)])
-        best = (
-            f"{collection}: " + ", ".join(f"{label} {_best(curve):.3f}" for label, curve in found.items())
-            for collection, found in curves.items()
-        )
-        return "; ".join([f"{name}: best F1 on {'; on '.join(best)}", *left_out, written])
+        written = []
+        facts = [fact for part in parts for fact in self._facts(part)]
+        if self.table:
+            table = TableOfMethods(**self.table)
+            written.append(table.write(work, parts, self.baseline))
+            facts += table.facts(parts, self.baseline)
+        written += [self._drawn(work, name, View(**view), parts) for name, view in self.figures.items()]
+        written += table.curves(parts, self.baseline) if self.table else []
+        written += [write_lists(work, parts, self.listed)] if self.listed else []
+        if facts:
+            work.facts(facts)
+        summary = [] if self.table else [_summary(part) for part in parts] if self.step else [_listed(facts)]
+        return "\n\n".join([*summary, *left_out, *written])
 
-    def _curves(self, work: Work) -> dict[str, Curve]:
-        methods = {
-            self._label(name, panel): method_of(
-                self.methods[name], work.settings, label=name, **self.fixed, **self.panels.get(panel, {})
-            )
-            for panel, name in self._keys()
-        }
-        taus = thresholds(self.step, *self.at.values(), *(method.tau for method in methods.values()))
-        return work.curves(methods, taus, work.settings.names["experiment"])
+    def _runs(self) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]:
+        """Yield label, name, added choices, and columns of each method in each panel and at each point of a grid."""
+        grids = [view.get("grid", {}) for view in self.figures.values()] or [{}]
+        for (panel, choices), name in product((self.panels or {"": {}}).items(), self.methods):
+            for grid in grids if self.figures else [{}]:
+                for values in product(*grid.values()):
+                    added = dict(zip(grid, values, strict=True))
+                    columns = {key.rpartition(".")[2]: value for key, value in added.items()}
+                    words = [panel, *(f"{key}={spelled(value)}" for key, value in columns.items())]
+                    label = ", ".join([name, *filter(None, words)])
+                    yield label, name, choices | added, columns | {"of": name, "panel": panel, "grid": str(grid)}
 
-    def _drawn(self, work: Work, name: str, caption: str, curves: Curves) -> str:
-        if self.view == "dots":
-            points = [
-                _dot(collection, label, curve) for collection, found in curves.items() for label, curve in found.items()
-            ]
-            panels = [Panel(name=key, x_label="best F1", y_label="", marks=self._marks(key)) for key in curves]
-            return work.figure(draw_dots, name, caption, panels, points)
-        panels, points = [], []
-        for collection, found in curves.items():
-            for panel in self.panels or [""]:
-                title = ", ".join(filter(None, (panel, collection)))
-                marks = self._marks(collection, panel)
-                panels.append(
-                    Panel(name=title, x_label="similarity threshold τ", y_label="F1", y_range=(0, 1), marks=marks)
-                )
-                for method in self.methods:
-                    points += _points(found[self._label(method, panel)], title, method)
-        return work.figure(draw_lines, name, caption, panels, points, columns=2)
+    def _on_collection(self, work: Work, left_out: list[str]) -> OnCollection:
+        """Run all methods over their thresholds, and again alone if they are timed."""
+        settings, columns = work.settings, dict[str, Cell]()
+        if self.methods:
+            methods = {}
+            for label, name, added, own in self._runs():
+                if added.get("idf_min", 0) < added.get("idf_max", 1):
+                    methods[label] = method_of(self.methods[name], settings, label=name, **self.fixed, **added)
+                    columns[label] = own
+        else:
+            methods, wrong = composed_methods(chosen_methods(self.chosen, self.omitted, self.paired), settings)
+            for label, error in wrong.items():
+                require(self.chosen is None, str(error))
+                left_out.append(work.leave_out(label, error))
+        name = f"{settings.names['experiment']}: {settings.names['data']}"
+        curves = self._curves(work, methods, name)
+        columns = {label: columns.get(label, {"of": label, "panel": "", "grid": "{}"}) for label in methods}
+        part = OnCollection(work, methods, curves, columns)
+        if self.table and self.repeats:
+            part = TableOfMethods(**self.table).with_times(part, self.repeats, self.limit)
+        return part
 
-    def _marks(self, collection: str, panel: str = "") -> list[Mark]:
-        """Return the published values of a panel, which are about the Gold Set."""
-        return [Mark(**mark) for mark in self.marks.get(panel, [])] if collection == "gold" else []
+    def _curves(self, work: Work, methods: Mapping[str, Method], name: str) -> dict[str, Curve]:
+        more = [*(gap.get("tau") for gap in self.comparisons.values()), *(method.tau for method in methods.values())]
+        curves: dict[str, Curve] = {}
+        for once, step in ((True, self.step), (False, max(self.step, self.coarse))):
+            some = {
+                label: method
+                for label, method in methods.items()
+                if (not self.coarse or method.matcher.nested or not method.tau) == once
+            }
+            if some:
+                taus = thresholds(step, *more) if step else None
+                curves |= work.curves(some, taus, name, pairs=self.listed > 0)
+        return {label: curves[label] for label in methods}
 
-    def _keys(self) -> Iterator[tuple[str, str]]:
-        return ((panel, method) for panel in self.panels or [""] for method in self.methods)
+    def _drawn(self, work: Work, name: str, view: View, parts: list[OnCollection]) -> str:
+        rows = [
+            {**curve.row(at), **part.columns[label]} | {"collection": part.name}
+            for part in parts
+            for label, curve in part.curves.items()
+            if part.columns[label]["grid"] == str(view.grid)
+            for at in ([curve.best] if view.best or not curve.taus else range(len(curve.rows)))
+        ]
+        return work.figure(view.draw, name, view.full_caption(rows), rows)
 
-    def _label(self, method: str, panel: str) -> str:
-        return f"{method}, {panel}" if panel else method
-
-    def _facts(self, collection: str, curves: dict[str, Curve]) -> Iterator[Fact]:
-        """Yield the facts of a collection, whose names begin with its own."""
-        for label, curve in curves.items():
-            yield curve.fact(f"{collection}: {label}: best F1", "f1", curve.best)
+    def _facts(self, part: OnCollection) -> Iterator[Fact]:
+        """Yield the facts of a collection."""
+        prefix, curves = f"{part.name}: " if self.further else "", part.curves
+        for label, curve in curves.items() if self.further and not self.table else ():
+            yield curve.fact(f"{prefix}{label}: best F1", "f1", curve.best)
             if curve.taus:
-                yield Fact(name=f"{collection}: {label}: best tau", value=curve.taus[curve.best])
+                yield Fact(name=f"{prefix}{label}: best tau", value=curve.taus[curve.best])
             for measure, name, tau in MEASURED:
                 if not curve.taus or tau in curve.taus:
                     at = curve.at(tau) if curve.taus else 0
-                    fact = curve.fact(f"{collection}: {label}: {name}, tau {tau:g}", measure, at)
+                    fact = curve.fact(f"{prefix}{label}: {name}, tau {tau:g}", measure, at)
                     if fact.value == fact.value:
                         yield fact
-        for name, (label, *others) in self.comparisons.items():
-            other = max((curves[other] for other in others), key=_best)
-            full = f"{collection}: {name}"
-            yield compared(full, curves[label], other, relative=name in self.relative, tau=self.at.get(name))
+        for name, gap in self.comparisons.items():
+            yield Gap(**gap).fact(f"{prefix}{name}", curves)
         if self.spread:
-            drawn = [self._label(method, panel) for panel, method in self._keys() if method not in self.baselines]
-            best = np.array([_best(curves[label]) for label in drawn])
+            drawn = [label for label in curves if part.columns[label]["of"] not in self.baselines]
+            best = np.array([best_f1(curves[label]) for label in drawn])
             samples = paired_samples([(curves[label], curves[label].best) for label in drawn])[:, 2]
-            yield resampled_fact(f"{collection}: {self.spread}", float(np.ptp(best)), np.ptp(samples, axis=0))
+            yield resampled_fact(f"{prefix}{self.spread}", float(np.ptp(best)), np.ptp(samples, axis=0))
 
 
-def _best(curve: Curve) -> float:
+def best_f1(curve: Curve) -> float:
+    """Return the best F1 of a curve, 0 if it is undefined."""
     return finite(curve.values("f1")[curve.best])
 
 
-def _points(curve: Curve, panel: str, series: str) -> list[Point]:
-    """Return the F1 of a curve over tau, with intervals."""
-    return [
-        Point(panel=panel, series=series, x=tau, y=finite(value), low=finite(low), high=finite(high))
-        for tau, value, low, high in zip(curve.taus, curve.values("f1"), *curve.interval("f1"), strict=True)
-    ]
+def _summary(part: OnCollection) -> str:
+    best = ", ".join(f"{label} {best_f1(curve):.3f}" for label, curve in part.curves.items())
+    return f"best F1 on {part.name}: {best}"
 
 
-def _dot(collection: str, label: str, curve: Curve) -> Point:
-    low, high = curve.interval("f1")[:, curve.best]
-    return Point(panel=collection, series=label, x=_best(curve), y=0, low=finite(low), high=finite(high))
+def _listed(facts: list[Fact]) -> str:
+    return "; ".join(f"{fact.name} {fact}" for fact in facts)

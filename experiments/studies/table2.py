@@ -11,8 +11,7 @@ from experiments.claims.published import published
 from experiments.config import Experiment, Settings, method_of
 from experiments.harness.study import IMATCH_BAND, Work
 from experiments.harness.timing import cost, quotient
-from experiments.show.tables import Column, Table
-from experiments.studies.table1 import AT_PAPER, PUBLISHED, band_text
+from experiments.show.tables import AT_PAPER, PUBLISHED, Column, Table, band_text
 from spotsigs.contracts import VectorCollection
 from spotsigs.errors import require
 from spotsigs.method import Method

@@ -12,13 +12,13 @@ from hydra import initialize_config_dir
 from test_newsframes import collection, tarballs  # noqa: F401
 
 from baselines.shingles import Shingles
+from baselines.substrings import Substrings
 from data.collections.gold import Gold
 from data.collections.newsframes.density import density
 from experiments.config import composed, method_of
 from experiments.harness.cross_validation import Difference
 from experiments.harness.extracted_collections import Source, read, read_together
 from experiments.studies.observations import Partial, transfers, words_of
-from experiments.studies.practice import not_contained
 from experiments.studies.signature_study import CorrectedTest, SignatureStudy
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
@@ -143,21 +143,15 @@ def test_seven_observations_of_small_collections(tmp_path):
 
 @pytest.mark.long
 def test_usual_settings_of_a_small_collection(tmp_path):
-    tiny = "+experiment.collections.tiny='data=tiny'"
-    run("practice", tmp_path, tiny, "experiment.drawn=[tiny]", "experiment.step=0.1")
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        settings = composed("experiment=practice", "data=tiny", *TINY, f"experiment.results={tmp_path}")
+        settings.experiment(settings)
     found = {(row["text"], row["method"]): row for row in rows(tmp_path / "practice/settings.csv")}
-    before = found["", "none"]
-    assert float(before["left"]) == 1
-    for key, row in found.items():
-        assert float(row["leakage"]) <= float(before["leakage"])
-        assert (float(row["left"]) < 1) or key == ("", "none")
+    assert len(found) == 16
+    assert all(0 <= float(row["left"]) < 1 for row in found.values())
     strict, loose = (float(found["whole page", f"5-gram Jaccard {tau}"]["left"]) for tau in (".8", ".7"))
     assert strict >= loose
-    assert ("trafilatura", "spotsigs dedup") not in found
-    lines = rows(tmp_path / "practice/thresholds.csv")
-    assert len(lines) == 3 * 2 * 10
-    by_leaders = [float(row["y"]) for row in lines if row["series"] == "spots, leaders"]
-    assert by_leaders == sorted(by_leaders, reverse=True)  # a higher threshold loses no more stories
+    assert len(rows(tmp_path / "practice/lost_left.csv")) == 16
 
 
 def test_the_bands_are_those_that_text_dedup_chooses():
@@ -172,8 +166,8 @@ def test_the_bands_are_those_that_text_dedup_chooses():
     with initialize_config_dir(str(CONF), version_base="1.3"):
         settings = composed("experiment=practice")
         matchers = {
-            label: method_of(setting["method"], settings).matcher
-            for label, setting in settings.experiment.settings.items()
+            label: method_of(choices, settings).matcher
+            for label, choices in settings.experiment.methods.items()
             if label.startswith("MinHash")
         }
     assert {label: (matcher.k, matcher.l) for label, matcher in matchers.items()} == {
@@ -204,11 +198,12 @@ def test_a_text_is_extracted_once_for_all_signatures(tmp_path):
     assert len(plain) <= len(text.marks.read_text()) < 2 * len(plain)  # and the first page of each kind
 
 
-def test_a_page_is_contained_in_all_pages_before_it():
-    documents = [[1, 2], [3, 4], [1, 3], [1, 5, 6], [5, 6, 7]]
-    corpus = Corpus(Vectors.from_csr(np.cumsum([0, *map(len, documents)]), np.concatenate(documents)))
-    assert not_contained(corpus, 1).tolist() == [True, True, False, True, True]
-    assert not_contained(corpus, 0.5).tolist() == [True, True, False, True, False]
+def test_a_page_is_contained_in_all_kept_pages_before_it():
+    documents = [[1, 2], [3, 4], [1, 3], [1, 5, 6], [5, 6, 7], []]
+    corpus = Corpus(Vectors.from_csr(np.cumsum([0, *map(len, documents)]), np.concatenate(documents).astype(int)))
+    whole, half = (Substrings(tau=tau)(corpus) for tau in (1, 0.5))
+    assert [*zip(whole.i, whole.j, whole.similarity, strict=True)] == [(0, 2, 1)]
+    assert [*zip(half.i, half.j, half.similarity.round(2), strict=True)] == [(0, 2, 1), (3, 4, 0.67)]
 
 
 def test_the_placebo_exchanges_the_same_blocks_at_constant_density(tarballs):  # noqa: F811

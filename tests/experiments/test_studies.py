@@ -132,7 +132,7 @@ class TestConfiguration:
     def test_what_every_experiment_reads_is_taken(self, word):
         _require_read(MethodComparison(), "figure5", [word])
 
-    @pytest.mark.parametrize("name", ["practice", "signatures"])
+    @pytest.mark.parametrize("name", ["signatures"])
     def test_an_experiment_of_its_own_collections_refuses_others(self, name):
         """It computed its own collections, whatever data was named."""
         study = configured(f"experiment={name}", "data=tiny").experiment

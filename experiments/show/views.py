@@ -1,0 +1,95 @@
+"""Figures of cells, by what is on the axes and what makes a line and a panel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """A figure of rows of cells.
+
+    Attributes
+    ----------
+    caption : str
+        Caption; the names of the collections follow.
+    marked : str
+        Sentence on the published values, if one of them is drawn.
+    x : str
+        Column on the x axis.
+    y : dict of str to str
+        Columns on the y axis by title; each is a line of its own.
+    series, panel : str
+        Formats of the names of lines and panels, of the columns of a row and ``measure``, the title of y.
+    best : bool
+        Draw the best threshold of each method alone.
+    dots : bool
+        Draw a line of text for each series with a dot at x and its interval, instead of lines.
+    grid : dict of str to list
+        Groups and keys, and the values at which all methods run for this figure.
+    axes : dict of str to object
+        Attributes of `Panel`, the same for all.
+    marks : dict of str to list of dict
+        Published values, attributes of `Mark`, by panel.
+    columns : int or None
+        Panels in a row; None: all.
+    """
+
+    caption: str = ""
+    marked: str = ""
+    x: str = "tau"
+    y: dict[str, str] = field(default_factory=lambda: {"F1": "f1"})
+    series: str = "{of}"
+    panel: str = "{collection}"
+    best: bool = False
+    dots: bool = False
+    grid: dict[str, list[Any]] = field(default_factory=dict)
+    axes: dict[str, Any] = field(default_factory=dict)
+    marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    columns: int | None = None
+
+    def points(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Point]:
+        """Yield the points of rows that have a value of x."""
+        for row in rows:
+            for title, key in self.y.items():
+                if row[self.x] is None:
+                    continue
+                names, of = {**row, "measure": title}, self.x if self.dots else key
+                low, high = (row.get(f"{of}_{end}") for end in ("low", "high"))
+                yield Point(
+                    panel=self.panel.format(**names),
+                    series=self.series.format(**names),
+                    x=finite(row[self.x]),
+                    y=0 if self.dots else finite(row[key]),
+                    low=None if low is None else finite(low),
+                    high=None if high is None else finite(high),
+                )
+
+    def draw(self, path: Path, rows: Sequence[Mapping[str, Any]], caption: str) -> None:
+        """Draw rows and write the files of a figure."""
+        points = list(self.points(rows))
+        panels = [
+            Panel(name=name, marks=[Mark(**mark) for mark in self.marks.get(name, [])], **self.axes)
+            for name in dict.fromkeys(point.panel for point in points)
+        ]
+        if self.dots:
+            draw_dots(path, panels, points, caption)
+        else:
+            draw_lines(path, panels, points, caption, columns=self.columns)
+
+    def full_caption(self, rows: Sequence[Mapping[str, Any]]) -> str:
+        """Return the caption with the sentence on published values that are drawn, and the collections."""
+        marked = any(point.panel in self.marks for point in self.points(rows))
+        collections = " and ".join(dict.fromkeys(str(row["collection"]) for row in rows))
+        return "; ".join([self.caption, *([self.marked] if marked and self.marked else []), collections])
+
+
+def finite(value: Any) -> float:
+    """Return a figure, or 0 if it is undefined (no pair was reported)."""
+    return 0.0 if value is None or math.isnan(value) else float(value)
