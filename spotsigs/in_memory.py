@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Collection as SizedIterable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +20,7 @@ from spotsigs.contracts import Matcher, PairChunks
 from spotsigs.exact_duplicates import Copies
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.matching.thresholds import JoinedOnce
-from spotsigs.records import Clusters, Corpus, Pairs, Signatures, Skipped, Vectors
+from spotsigs.records import Clusters, Corpus, Pairs, Signatures, Skipped, Vectors, WordGrams
 
 SignaturesT = TypeVar("SignaturesT", bound=Any)  # Signatures, or Segments on disk
 PairsT = TypeVar("PairsT", bound=PairChunks)
@@ -54,6 +54,8 @@ class Matched(Generic[SignaturesT, PairsT]):
         `spotsigs.clustering.leaders.leaders_of`.
     joined_at : float or None
         Threshold of the earlier join that has these pairs and times; None for a join of its own.
+    grams : callable, optional
+        Iterates over the word 5-grams of the texts of all documents, in batches.
     """
 
     doc_ids: Sequence[str]
@@ -66,6 +68,7 @@ class Matched(Generic[SignaturesT, PairsT]):
     new_from: int = 0
     leaders: Callable[..., tuple[Clusters, Pairs]] | None = None
     joined_at: float | None = None
+    grams: Callable[[], Iterator[WordGrams]] | None = None
 
     def signatures_of(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
         """Return the counts of the signatures of some documents after all filters, by document and hash."""
@@ -146,6 +149,7 @@ class Joined:
 
     def _matched(self, pairs: Pairs, **more: Any) -> Matched[Signatures, Pairs]:
         known, vectors = self.extracted, self.corpus.vectors
+        grams = known.signatures.grams
         return Matched(
             doc_ids=vectors.doc_ids,
             signatures=known.signatures,
@@ -155,5 +159,6 @@ class Joined:
             pairs=replace(pairs, seconds={"extract": known.wall_seconds, **pairs.seconds}),
             skipped=known.signatures.skipped,
             new_from=known.signatures.new_from,
+            grams=None if grams is None else lambda: iter((grams,)),
             **more,
         )

@@ -236,7 +236,9 @@ class Method:
         found["matcher"] = identity(self.matcher.at(1.0).with_threads(1))
         return json.dumps(json.loads(self.extraction_key()) | found)
 
-    def extract(self, collection: Collection | VectorCollection, engine: Engine, *, strict: bool = False) -> Extracted:
+    def extract(
+        self, collection: Collection | VectorCollection, engine: Engine, *, strict: bool = False, grams: int = 0
+    ) -> Extracted:
         """Extract signatures, see `spotsigs.signatures.extract.extract`, and find the exact duplicates."""
         began = perf_counter()
         if isinstance(collection, VectorCollection):
@@ -244,7 +246,8 @@ class Method:
             ids: Any = vectors.ids
             signatures = Signatures(vectors.doc_ids, (), vectors.indptr, ids, vectors.counts)
             return Extracted(signatures, Copies.none(len(vectors)), perf_counter() - began, vectors)
-        signatures = extract(collection, self.text, self.signature, engine, strict=strict, sameness=self.duplicates)
+        more: Any = {"strict": strict, "sameness": self.duplicates, "grams": grams}
+        signatures = extract(collection, self.text, self.signature, engine, **more)
         return Extracted(signatures, Copies.among(signatures, self.duplicates), perf_counter() - began)
 
     def joined(self, collection: Collection | VectorCollection, extracted: Extracted) -> Joined:

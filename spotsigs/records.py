@@ -122,6 +122,33 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
+class WordGrams:
+    """Distinct word 5-grams of each text of a batch, or a sample of them by their hashes.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64, shape (n + 1,)
+        Row ``r`` is ``indptr[r]:indptr[r + 1]``.
+    hashes : ndarray of uint64, shape (nnz,)
+        XXH64 of the 5-grams, distinct and ascending within a row.
+    bits : int
+        The hashes begin with so many zero bits; the others are left out.
+    """
+
+    indptr: NDArray[np.int64]
+    hashes: NDArray[np.uint64]
+    bits: int = 0
+
+    def drawn(self, bits: int) -> WordGrams:
+        """Return the hashes that begin with so many zero bits."""
+        if bits <= self.bits:
+            return self
+        drawn = self.hashes >> np.uint64(64 - bits) == 0
+        before = np.concatenate([[0], np.cumsum(drawn)])
+        return WordGrams(before[self.indptr], self.hashes[drawn], bits)
+
+
+@dataclass(frozen=True, slots=True)
 class Signatures:
     """Signature multisets of a batch of documents, in CSR form, before any filter.
 
@@ -147,6 +174,8 @@ class Signatures:
         Checksums of content and text, see `spotsigs.text.checksums`; may have no rows.
     new_from : int
         Number of documents of a reference, which come first; 0 without one.
+    grams : WordGrams or None
+        Word 5-grams of the texts, if they were requested.
     """
 
     doc_ids: Sequence[str]
@@ -159,6 +188,7 @@ class Signatures:
     dates: tuple[str | None, ...] = ()
     digests: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
     new_from: int = 0
+    grams: WordGrams | None = None
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.errors import InputError
+from spotsigs.records import WordGrams
 from spotsigs.signatures.extract import count_signatures
-from spotsigs.text.hashing import hash_shingles
-from spotsigs.text.tokens import tokenize
-
-WORDS = 5
-"""Words of a shingle."""
 
 MOST_BYTES = 1 << 29
 """Memory for hashes of a run without a budget."""
@@ -68,6 +64,12 @@ class _Sample:
             hashes = hashes[self.drawn(hashes)]
         self._append(hashes, row)
 
+    def begin(self, bits: int) -> None:
+        """Prepare for pages whose own sample has hashes with so many zero bits only."""
+        if bits > self.bits:
+            self.bits = bits
+            self._shrink(0)
+
     def _append(self, hashes: NDArray[np.uint64], rows: int | NDArray[np.int32]) -> None:
         new = slice(self.size, self.size + len(hashes))
         self.hashes[new], self.rows[new] = hashes, rows
@@ -76,10 +78,9 @@ class _Sample:
     def _shrink(self, more: int) -> None:
         """Remove repeated hashes of kept pages; if that does not free half of the room, halve the sample."""
         kept, hashes, rows = self.parts()
-        if max(len(kept) + len(hashes), more) > len(self.hashes) // 2:
-            self.bits += 1
-            drawn = self.drawn(hashes)
-            kept, hashes, rows = kept[self.drawn(kept)], hashes[drawn], rows[drawn]
+        self.bits += max(len(kept) + len(hashes), more) > len(self.hashes) // 2
+        drawn = self.drawn(hashes)
+        kept, hashes, rows = kept[self.drawn(kept)], hashes[drawn], rows[drawn]
         self.size = 0
         self._append(kept, _KEPT)
         self._append(hashes, rows)
@@ -95,13 +96,13 @@ def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return count_signatures(hashes)[0]  # sorted: np.unique builds a hash table, which takes twenty times as long
 
 
-def text_lost(texts: Iterable[str], kept: NDArray[np.bool_], *, most_bytes: int = MOST_BYTES) -> TextLost | None:
-    """Measure the text that no kept page contains, in one pass over the texts.
+def text_lost(grams: Iterable[WordGrams], kept: NDArray[np.bool_], *, most_bytes: int = MOST_BYTES) -> TextLost | None:
+    """Measure the text that no kept page contains, in one pass over the word 5-grams of the pages.
 
     Parameters
     ----------
-    texts : iterable of str
-        Text of each page, in order; those that cannot be cut into tokens have no row.
+    grams : iterable of WordGrams
+        Word 5-grams of the pages, in order, in batches.
     kept : ndarray of bool, shape (n,)
         The pages that are kept.
     most_bytes : int
@@ -110,25 +111,24 @@ def text_lost(texts: Iterable[str], kept: NDArray[np.bool_], *, most_bytes: int 
     Returns
     -------
     TextLost or None
-        None if the texts are not those of ``n`` pages: the input has changed since it was read.
+        None if the batches have not ``n`` pages: the input has changed since it was read.
 
     Examples
     --------
+    >>> from spotsigs.signatures.extract import grams_of
     >>> pages = ["one two three four five", "one two three four five six", "a page of its own"]
-    >>> lost = text_lost(pages, np.array([True, False, True]))
+    >>> lost = text_lost(grams_of(pages), np.array([True, False, True]))
     >>> lost.share, lost.of_page.tolist()
     (0.3333333333333333, [nan, 0.5, nan])
     """
     sample, row = _Sample(max(most_bytes // _BYTES, 2)), 0
-    for text in texts:
-        try:
-            hashes = hash_shingles(tokenize(text), WORDS)
-        except InputError:  # too long, so that the extraction of signatures skips it as well
-            continue
-        if row == len(kept):
-            return None
-        sample.add(_distinct(hashes), _KEPT if kept[row] else row)
-        row += 1
+    for batch in grams:
+        sample.begin(batch.bits)
+        for start, stop in pairwise(batch.indptr.tolist()):
+            if row == len(kept):
+                return None
+            sample.add(batch.hashes[start:stop], _KEPT if kept[row] else row)
+            row += 1
     return _measured(sample, len(kept)) if row == len(kept) else None
 
 

@@ -206,6 +206,7 @@ class Store:
         listed: bool = True,
         crossed: bool = False,
         against: Store | None = None,
+        grams: int = 0,
     ) -> Matched[Segments, PairFiles]:
         """Find all pairs of a collection.
 
@@ -224,6 +225,8 @@ class Store:
             List only the pairs of a reference's document with another one.
         against : Store, optional
             Its documents are a reference, see `spotsigs.contracts.Referenced`; it is only read.
+        grams : int
+            Most word 5-grams of the texts in what is written, see `extract_segments`.
 
         Returns
         -------
@@ -247,7 +250,7 @@ class Store:
         unit = largest_unit_within(self.memory, workers)
         with self.locked(), pages_up_to(BUDGET_PAGE, unit):
             began = perf_counter()
-            earlier, added = self._extract(collection, add, strict)
+            earlier, added = self._extract(collection, add, strict, grams)
             if against is not None:
                 earlier = against.as_reference(self.method)
             if added.reference:
@@ -260,7 +263,8 @@ class Store:
     def _match(
         self, earlier: Segments, added: Segments, extract_seconds: float, listed: bool, crossed: bool
     ) -> Matched[Segments, PairFiles]:
-        segments, new_from = earlier + added, int(earlier.sizes().sum())
+        outlines, new_from = earlier + added, int(earlier.sizes().sum())
+        segments = outlines
         require_reference(new_from, earlier.reference)
         skipped = (segments if earlier.reference else added).skipped
         extracted = perf_counter()
@@ -288,6 +292,7 @@ class Store:
             skipped=skipped,
             new_from=new_from,
             leaders=None if listed else partial(self._leaders, made, new_from),
+            grams=outlines.grams if outlines.has_grams else None,
         )
 
     def _leaders(self, made: str, new_from: int, **order: Any) -> tuple[Clusters, Pairs]:
@@ -319,7 +324,7 @@ class Store:
                 rest = f"complete results in the store {self.folder} are kept, and the same command resumes"
                 raise InputError(f"{at}: {reason(error)}; {rest}") from error
 
-    def _extract(self, collection: Collection | None, add: bool, strict: bool) -> tuple[Segments, Segments]:
+    def _extract(self, collection: Collection | None, add: bool, strict: bool, grams: int) -> tuple[Segments, Segments]:
         """Return the segments of the old documents, and of the new ones."""
         batches = _batches(self.folder)
         if batches:
@@ -352,7 +357,8 @@ class Store:
                 "or name another store",
             )
         target = _batch(self.folder, number)
-        new = extract_segments(target, collection, self.method.text, self.method.signature, self.engine, strict=strict)
+        parts = self.method.text, self.method.signature, self.engine
+        new = extract_segments(target, collection, *parts, strict=strict, grams=grams)
         return _finished(batches[:number]), new
 
     def _require_same_scheme(self, batch: Path) -> None:

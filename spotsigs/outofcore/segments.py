@@ -22,8 +22,8 @@ from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import WORDS, Copies, Sameness
 from spotsigs.progress import progress
-from spotsigs.records import Document, Skipped
-from spotsigs.signatures.extract import REFERENCE, extract_parts, strict_error, unique_names
+from spotsigs.records import Document, Skipped, WordGrams
+from spotsigs.signatures.extract import REFERENCE, extract_parts, grams_a_shard, strict_error, unique_names
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
@@ -46,6 +46,7 @@ def extract_segments(
     engine: Engine,
     *,
     strict: bool = False,
+    grams: int = 0,
 ) -> Segments:
     """Extract a collection's signatures to disk, one segment for each shard; a stopped call is resumed.
 
@@ -61,6 +62,8 @@ def extract_segments(
         Where the shards run.
     strict : bool
         Stop at the first record that cannot be read; no segment of its shard is written.
+    grams : int
+        As in `spotsigs.signatures.extract.extract`, for segments that are not there yet.
 
     Raises
     ------
@@ -84,6 +87,7 @@ def extract_segments(
         scheme=scheme,
         strict=strict,
         limits=(largest_page(), largest_unit()),
+        grams=grams_a_shard(grams, len(shards)),
     )
     done = engine.map(task, enumerate(shards))
     with closing(done):
@@ -151,6 +155,7 @@ def _extract_segment(
     scheme: Any,
     strict: bool,
     limits: tuple[int, int],
+    grams: int,
 ) -> Skipped | None:
     """Write a segment; if `strict`, return the first record that cannot be read."""
     k, shard = task
@@ -160,7 +165,7 @@ def _extract_segment(
     except InputError:
         further, last = 0, None
         with pages_up_to(*limits):
-            for part in extract_parts(shard, text, scheme, strict=strict, most=_MOST):
+            for part in extract_parts(shard, text, scheme, strict=strict, most=_MOST, grams=grams):
                 if strict and part.skipped:
                     return part.skipped[0]
                 if last is not None:
@@ -267,6 +272,17 @@ class Segments:
             return found[:row]
 
         return Copies.find(columns(0), lambda: columns(WORDS), n, sameness)
+
+    @property
+    def has_grams(self) -> bool:
+        """Whether all segments have the word 5-grams of their texts."""
+        return all("gram_bits" in store.facts for store in self._manifests())
+
+    def grams(self) -> Iterator[WordGrams]:
+        """Yield the word 5-grams of all documents, by segment."""
+        for store in self.stores():
+            indptr, hashes = store.whole("gram_indptr", np.int64), store.whole("grams", np.uint64)
+            yield WordGrams(indptr, hashes, store.facts["gram_bits"])
 
     def _manifests(self) -> Iterator[Reader]:
         return (opened(folder, "signatures", verify=False) for folder in self.folders)

@@ -27,7 +27,7 @@ from spotsigs.runs.provenance import TreeMemory, provenance
 from spotsigs.runs.result import Result
 from spotsigs.runs.stages import Known, Run, compute, readable_texts
 from spotsigs.runs.stores import discard, own_store
-from spotsigs.signatures.extract import is_readable, name_hash, unique_names
+from spotsigs.signatures.extract import grams_of, is_readable, name_hash, unique_names
 from spotsigs.spelling import option
 from spotsigs.storage.atomic import claimed, locked, staging_folder
 from spotsigs.storage.locations import local_folder
@@ -160,12 +160,19 @@ def write_result(folder: Path, result: Result) -> None:
 
 
 def _text_lost(result: Result, run: Run) -> TextLost | None:
-    """Read the texts again for what no kept page contains; None if kept pages are those of a store, without texts."""
-    if result.matched.new_from and run.documents is run.collection:
+    """Measure the text that no kept page contains; None if kept pages are those of a store, without texts.
+
+    The texts are read again if the signatures are those of an earlier run that made no copy.
+    """
+    matched = result.matched
+    if matched.new_from and run.documents is run.collection:
         return None
-    readable = (text for text in readable_texts(result.method, run) if text is not None)
+    if matched.grams is None:
+        grams = grams_of(text for text in readable_texts(result.method, run) if text is not None)
+    else:
+        grams = matched.grams()
     most_bytes = MOST_BYTES if run.memory is None else run.memory // 16
-    return text_lost(readable, result.decisions.kept, most_bytes=most_bytes)
+    return text_lost(grams, result.decisions.kept, most_bytes=most_bytes)
 
 
 def _write_copy(result: Result, run: Run, temporary: Path) -> None:

@@ -16,6 +16,7 @@ from spotsigs.compile import prepare, steps_of
 from spotsigs.contracts import Collection, Referenced, VectorCollection
 from spotsigs.engines import Engine, Serial, end_workers
 from spotsigs.errors import InputError, require
+from spotsigs.evaluation.text_lost import MOST_BYTES
 from spotsigs.in_memory import Joined
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
@@ -91,6 +92,13 @@ class Run:
         """The collection, after its reference if that is a collection, too."""
         return Referenced(self.against, self.collection) if isinstance(self.against, Collection) else self.collection
 
+    @property
+    def grams(self) -> int:
+        """Most word 5-grams that are kept to measure the text lost: in memory, or in the files of the store."""
+        if self.copy is None:
+            return 0
+        return (MOST_BYTES if self.memory is None else self.memory // 5) // 8
+
 
 def _require_outside(key: str, named: str | None, path: object) -> None:
     """Refuse to write among the files of the collection, which would become a part of it."""
@@ -156,7 +164,7 @@ class Known:
 def _in_memory(method: Method, run: Run, known: Known) -> Result:
     """Run the stages on all documents at once, those that are known excepted."""
     if known.joined is None:
-        extracted = method.extract(run.documents, run.engine, strict=run.strict)
+        extracted = method.extract(run.documents, run.engine, strict=run.strict, grams=run.grams)
         known.joined = method.joined(run.documents, extracted)
     joined, signatures = known.joined, known.joined.extracted.signatures
     new_from = signatures.new_from
@@ -191,6 +199,7 @@ def _on_disk(method: Method, run: Run, memory: int) -> Result:
         listed=listed,
         crossed=run.pairs and run.against is not None,
         against=run.against if isinstance(run.against, Store) else None,
+        grams=run.grams,
     )
     added_from = matched.new_from
     earlier = decided(store.folder, added_from) if run.add and added_from else None

@@ -23,10 +23,14 @@ from spotsigs.engines import Engine
 from spotsigs.errors import InputError, counted, require
 from spotsigs.exact_duplicates import Copies, Sameness
 from spotsigs.progress import progress
-from spotsigs.records import Document, Signatures, Skipped
+from spotsigs.records import Document, Signatures, Skipped, Tokens, WordGrams
 from spotsigs.spelling import option
 from spotsigs.text.checksums import checksums
+from spotsigs.text.hashing import hash_shingles
 from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
+
+GRAM_WORDS = 5
+"""Words of a gram of `WordGrams`."""
 
 REFERENCE = "reference:"
 """Beginning of the names of a reference's documents, so that they differ from those of the input."""
@@ -78,14 +82,19 @@ class _Row(NamedTuple):
     hashes: NDArray[np.uint64]
     counts: NDArray[np.int32]
     digests: NDArray[np.uint64]
+    grams: NDArray[np.uint64]
 
 
-def _counter(scheme: SignatureScheme) -> Callable[[Document, str], tuple[NDArray[np.uint64], NDArray[np.int32]]]:
-    """Return the function from a document and its text to hashes and counts of signatures, or to the outline."""
+def _counter(scheme: SignatureScheme) -> Callable[[Tokens, str], tuple[NDArray[np.uint64], NDArray[np.int32]]]:
+    """Return the function from tokens and a document's id to hashes and counts of signatures, or to the outline."""
     if isinstance(scheme, CollectionScheme):
-        return lambda document, content: scheme.outline(tokenize_marked(content), site_of(document.id))
-    cut = tokenize_marked if scheme.marked else tokenize
-    return lambda document, content: count_signatures(scheme(cut(content)))
+        return lambda tokens, name: scheme.outline(tokens, site_of(name))
+    return lambda tokens, name: count_signatures(scheme(tokens))
+
+
+def _cutter(scheme: SignatureScheme) -> Callable[[str], Tokens]:
+    """Return the function from the texts of `texts_for` to tokens."""
+    return tokenize_marked if scheme.marked else tokenize
 
 
 def site_of(name: str) -> str:
@@ -95,21 +104,25 @@ def site_of(name: str) -> str:
     return host.partition(":")[0].lower().removeprefix("www.") if is_url else ""
 
 
-def _rows(shard: Shard, text: TextExtractor, scheme: SignatureScheme) -> Iterator[_Row | Skipped]:
-    count = _counter(scheme)
+def _rows(
+    shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, grams: bool = False
+) -> Iterator[_Row | Skipped]:
+    count, cut, none = _counter(scheme), _cutter(scheme), np.empty(0, np.uint64)
     for record in read_texts(shard, texts_for(scheme, text)):
         if isinstance(record, Skipped):
             yield record
             continue
         document, content = record
         try:
-            hashes, counts = count(document, content)
+            tokens = cut(content)
+            hashes, counts = count(tokens, document.id)
             digests = checksums(document, unmarked(content))
+            of_words = _grams(tokens) if grams else none
         except Exception as error:  # noqa: BLE001 - as above
             yield _skipped(document, error)
         else:
             size = _size(document.content)
-            yield _Row(document.id, document.cluster, document.date, size, hashes, counts, digests)
+            yield _Row(document.id, document.cluster, document.date, size, hashes, counts, digests, of_words)
 
 
 def _skipped(document: Document, error: Exception) -> Skipped:
@@ -130,26 +143,37 @@ def require_pages(collection: Collection, documents: int, skipped: SizedIterable
     raise InputError(f"no page was read from {path}: {listed}{rest}")
 
 
-def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, strict: bool = False) -> Signatures:
+def extract_shard(
+    shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, strict: bool = False, grams: int = 0
+) -> Signatures:
     """Extract and count the signatures of every document of a shard; if `strict`, to the first unreadable record.
 
     The result has one row per document, in order; a document that raises an exception is in ``skipped`` instead. The
     rows of a `CollectionScheme` are outlines, for its ``refine``.
     """
-    [signatures] = extract_parts(shard, text, scheme, strict=strict)
+    [signatures] = extract_parts(shard, text, scheme, strict=strict, grams=grams)
     return signatures
 
 
 def extract_parts(
-    shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, strict: bool = False, most: int = sys.maxsize
+    shard: Shard,
+    text: TextExtractor,
+    scheme: SignatureScheme,
+    *,
+    strict: bool = False,
+    most: int = sys.maxsize,
+    grams: int = 0,
 ) -> Iterator[Signatures]:
-    """Extract a shard as `extract_shard` does, in parts, at least one, that end after `most` bytes."""
+    """Extract a shard as `extract_shard` does, in parts, at least one, that end after `most` bytes.
+
+    The parts have the word 5-grams of their texts, or a sample, about `grams` at most; none if that is 0.
+    """
     rows: list[_Row] = []
     skipped: list[Skipped] = []
-    size = 0
-    for record in _rows(shard, text, scheme):
+    size, sample = 0, _GramSample(grams)
+    for record in _rows(shard, text, scheme, grams=grams > 0):
         if size > most:
-            yield _signatures(rows, skipped)
+            yield _signatures(rows, skipped, sample)
             rows, skipped, size = [], [], 0
         size += _BYTES_A_RECORD + len(record.id)
         if isinstance(record, Skipped):
@@ -159,15 +183,35 @@ def extract_parts(
                 break
         else:
             rows.append(record)
-            size += record.hashes.nbytes + record.counts.nbytes
-    yield _signatures(rows, skipped)
+            size += record.hashes.nbytes + record.counts.nbytes + record.grams.nbytes
+    yield _signatures(rows, skipped, sample)
+
+
+class _GramSample:
+    """Word 5-grams of the parts of a shard: all, or one in two, four, ... by hash once there are more than `room`."""
+
+    def __init__(self, room: int) -> None:
+        self.room, self.size, self.bits = room, 0, 0
+
+    def of(self, rows: Sequence[_Row]) -> WordGrams | None:
+        if not self.room:
+            return None
+        [hashes] = concatenated([(row.grams,) for row in rows], (np.uint64,))
+        grams = WordGrams(row_starts([len(row.grams) for row in rows]), hashes).drawn(self.bits)
+        while self.size + len(grams.hashes) > self.room and self.bits < _MOST_BITS:
+            self.bits, self.size = self.bits + 1, self.size // 2
+            grams = grams.drawn(self.bits)
+        self.size += len(grams.hashes)
+        return grams
 
 
 _BYTES_A_RECORD = 500  # of names and numbers, without signatures
+_MOST_BITS = 60  # of a sample: the hashes have 64
+_LEAST_GRAMS = 1 << 14  # of a shard, so that one that is larger than the others is not sampled for that alone
 _DTYPES = (np.uint64, np.int32, np.uint64)  # of hashes, counts and checksums
 
 
-def _signatures(rows: Sequence[_Row], skipped: Sequence[Skipped]) -> Signatures:
+def _signatures(rows: Sequence[_Row], skipped: Sequence[Skipped], sample: _GramSample) -> Signatures:
     hashes, counts, digests = concatenated([(row.hashes, row.counts, row.digests) for row in rows], _DTYPES)
     return Signatures(
         tuple(row.id for row in rows),
@@ -179,7 +223,23 @@ def _signatures(rows: Sequence[_Row], skipped: Sequence[Skipped]) -> Signatures:
         sum(row.content_bytes for row in rows),
         tuple(row.date for row in rows),
         digests.reshape(-1, 4),
+        grams=sample.of(rows),
     )
+
+
+def _grams(tokens: Tokens) -> NDArray[np.uint64]:
+    """Return the distinct hashes of the word 5-grams of a text, ascending."""
+    return count_signatures(hash_shingles(tokens, GRAM_WORDS))[0]
+
+
+def grams_of(texts: Iterable[str]) -> Iterator[WordGrams]:
+    """Yield the word 5-grams of each text; one that cannot be cut into tokens has none, and no signatures either."""
+    for text in texts:
+        try:
+            hashes = _grams(tokenize(text))
+        except InputError:
+            continue
+        yield WordGrams(row_starts([len(hashes)]), hashes)
 
 
 def texts(collection: Collection, text: TextExtractor) -> Iterator[str]:
@@ -224,7 +284,18 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
         sum(part.content_bytes for part in parts),
         tuple(chain.from_iterable(part.dates for part in parts)),
         digests.reshape(-1, 4),
+        grams=_concatenated_grams([part.grams for part in parts if part.grams is not None]),
     )
+
+
+def _concatenated_grams(parts: Sequence[WordGrams]) -> WordGrams | None:
+    """Concatenate word 5-grams, all sampled as the part with the smallest sample; None without a part."""
+    if not parts:
+        return None
+    bits = max(part.bits for part in parts)
+    parts = [part.drawn(bits) for part in parts]
+    sizes = [np.diff(part.indptr) for part in parts]
+    return WordGrams(row_starts(np.concatenate(sizes)), np.concatenate([part.hashes for part in parts]), bits)
 
 
 def unique_ids(ids: Sequence[str]) -> tuple[str, ...]:
@@ -269,6 +340,7 @@ def extract(
     *,
     strict: bool = False,
     sameness: Sameness = Sameness.off,
+    grams: int = 0,
 ) -> Signatures:
     """Extract and count the signatures of every document of a collection.
 
@@ -284,6 +356,8 @@ def extract(
         Stop at the first record that cannot be read.
     sameness : Sameness
         Criterion for exact duplicates, of which a `CollectionScheme` compares one; the other rows become empty.
+    grams : int
+        The result has the word 5-grams of the texts, or a sample of about so many at most; 0 for none.
 
     Returns
     -------
@@ -298,10 +372,11 @@ def extract(
     """
     # One page first: a bad parameter is an error, not a skipped document, and workers load compiled kernels.
     trial = Document(id="the first page", content=b"<p>the one")
-    _counter(scheme)(trial, texts_for(scheme, text)(trial))
+    _counter(scheme)(_cutter(scheme)(texts_for(scheme, text)(trial)), trial.id)
     shards = collection.shards()
     batches = []
-    with closing(engine.map(partial(extract_shard, text=text, scheme=scheme, strict=strict), shards)) as found:
+    task = partial(extract_shard, text=text, scheme=scheme, strict=strict, grams=grams_a_shard(grams, len(shards)))
+    with closing(engine.map(task, shards)) as found:
         for batch in progress(found, "reading", len(shards), "shards"):
             if strict and batch.skipped:
                 raise strict_error(batch.skipped[0])
@@ -315,6 +390,11 @@ def extract(
         distinct = Copies.among(signatures, sameness).distinct
         signatures = replace(scheme.refine(signatures.only(distinct)), digests=signatures.digests)
     return replace(signatures, doc_ids=unique_ids(signatures.doc_ids))
+
+
+def grams_a_shard(grams: int, shards: int) -> int:
+    """Return how many word 5-grams each shard may have if all together may have about so many."""
+    return max(grams // max(shards, 1), min(grams, _LEAST_GRAMS))
 
 
 def _referenced(batch: Signatures) -> Signatures:

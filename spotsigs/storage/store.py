@@ -553,6 +553,10 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
         store.put("hashes", signatures.hashes)
         store.put("counts", signatures.counts)
         store.put("digests", signatures.digests.reshape(-1))
+        if (grams := signatures.grams) is not None:
+            store.put("gram_indptr", grams.indptr)
+            store.put("grams", grams.hashes)
+            facts["gram_bits"] = grams.bits
         store.put("has_cluster", np.array([cluster is not None for cluster in signatures.clusters], dtype=np.bool_))
         store.strings("doc_ids", signatures.doc_ids)
         store.strings("clusters", (cluster or "" for cluster in signatures.clusters))

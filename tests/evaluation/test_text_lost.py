@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import chain, pairwise
 
 import naive.text_lost
 import numpy as np
@@ -12,9 +13,13 @@ from hypothesis import strategies as st
 from runs import configured, ran
 from strategies import examples
 
+from baselines.shingles import Shingles
 from spotsigs.evaluation.text_lost import text_lost
+from spotsigs.records import Document
 from spotsigs.runs.warnings import text_warning
+from spotsigs.signatures.extract import concatenate, extract_parts, grams_of
 from spotsigs.spelling import command_spelling
+from spotsigs.text.visible import VisibleText
 
 WORDS = st.lists(st.sampled_from("a b c \u00c9t\u00e9 \u6771\u4eac\u90fd".split()), max_size=12).map(" ".join)
 
@@ -23,7 +28,7 @@ WORDS = st.lists(st.sampled_from("a b c \u00c9t\u00e9 \u6771\u4eac\u90fd".split(
 @examples(200)
 def test_it_is_that_of_sets_of_strings(pages):
     texts, kept = [text for text, _ in pages], [stays for _, stays in pages]
-    found = text_lost(texts, np.array(kept, np.bool_))
+    found = text_lost(grams_of(texts), np.array(kept, np.bool_))
     share, of_page = naive.text_lost.text_lost(texts, kept)
     assert (found.share, found.one_in) == (share, 1)
     assert [None if np.isnan(value) else value for value in found.of_page] == of_page
@@ -41,8 +46,8 @@ def collection(n=60, words=400):
 
 def test_a_sample_estimates_it_within_its_memory():
     pages, kept = collection()
-    exact = text_lost(pages, kept)
-    sampled = text_lost(pages, kept, most_bytes=40 * 8_000)
+    exact = text_lost(grams_of(pages), kept)
+    sampled = text_lost(grams_of(pages), kept, most_bytes=40 * 8_000)
     assert (exact.one_in, sampled.one_in) == (1, 4)
     assert sampled.share == pytest.approx(exact.share, abs=0.03)
     assert np.nanmean(sampled.of_page) == pytest.approx(np.nanmean(exact.of_page), abs=0.05)
@@ -52,19 +57,19 @@ def test_a_sample_estimates_it_within_its_memory():
 @pytest.mark.parametrize("room", [1, 2, 3, 50, 1000])
 def test_any_memory_ends(room):
     pages, kept = collection(9)
-    assert 0 <= text_lost(pages, kept, most_bytes=40 * room).share <= 1
+    assert 0 <= text_lost(grams_of(pages), kept, most_bytes=40 * room).share <= 1
 
 
 def test_repeated_pages_need_no_more_memory():
     pages = ["one two three four five six"] * 5_000
     kept = np.ones(len(pages), np.bool_)
-    found = text_lost(pages, kept, most_bytes=40 * 100)
+    found = text_lost(grams_of(pages), kept, most_bytes=40 * 100)
     assert (found.share, found.one_in, found.mostly_lost) == (0, 1, 0)
 
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_other_pages_than_those_judged_have_no_measure(n):
-    assert text_lost(["a page", "another"], np.ones(n, np.bool_)) is None
+    assert text_lost(grams_of(["a page", "another"]), np.ones(n, np.bool_)) is None
 
 
 def test_a_run_with_a_copy_reports_it(tmp_path):
@@ -100,3 +105,40 @@ def test_lost_text_is_warned_about(lost, mostly, removed, says):
     assert text_warning(method.at(0.25), lost, mostly, 99) == ""
     assert text_warning(method.at(0.95), lost, mostly, removed) == ""
     assert text_warning(method.at(0.25), 0.05, 1, removed) == ""
+
+
+def shard_of(pages):
+    return lambda: (Document(id=str(k), content=f"<p>{page}") for k, page in enumerate(pages))
+
+
+@given(pages=st.lists(WORDS, max_size=8), room=st.integers(1, 60), most=st.sampled_from([1, 1000, 10**9]))
+@examples(100)
+def test_extraction_keeps_the_grams_of_each_text_or_a_sample_by_hash(pages, room, most):
+    parts = list(extract_parts(shard_of(pages), VisibleText(), Shingles(), grams=room, most=most))
+    of_text = [batch.hashes.tolist() for batch in grams_of(pages)]
+    found = [part.grams.hashes[a:b].tolist() for part in parts for a, b in pairwise(part.grams.indptr.tolist())]
+    bits = np.repeat([part.grams.bits for part in parts], [len(part) for part in parts])
+    assert found == [[h for h in row if h >> 64 - int(b) == 0] for row, b in zip(of_text, bits, strict=True)]
+    assert all(len(part.grams.hashes) <= room for part in parts)
+    if sum(map(len, of_text)) <= room:
+        assert not bits.any()
+    whole = concatenate(parts).grams
+    assert whole.hashes.tolist() == [h for row in of_text for h in row if h >> 64 - whole.bits == 0]
+    assert len(whole.indptr) == len(pages) + 1
+
+
+def test_batches_with_samples_of_different_size_are_counted_alike():
+    pages, kept = collection()
+    halves = [grams_of(pages[:30]), (batch.drawn(3) for batch in grams_of(pages[30:]))]
+    found = text_lost(chain(*halves), kept)
+    same = text_lost((batch.drawn(3) for batch in grams_of(pages)), kept)
+    assert (found.share, found.one_in) == (same.share, 8)
+    np.testing.assert_array_equal(found.of_page, same.of_page)
+
+
+def test_a_store_of_a_run_without_a_copy_gives_the_same(tmp_path):
+    words = ("data=tiny", "tau=0.3", "memory=1GB", f"store={tmp_path / 'store'}")
+    ran(tmp_path / "first", *words)
+    said = ran(tmp_path / "again", *words, f"copy={tmp_path / 'copy'}")
+    fresh = ran(tmp_path / "fresh", *words[:3], f"copy={tmp_path / 'other'}")
+    assert re.findall("text lost.*", said) == re.findall("text lost.*", fresh) != []
