@@ -227,7 +227,8 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
     )
     with nullcontext() if memory is None else pages_up_to(BUDGET_PAGE):
         if args.id is None and _names_by_url(collection):
-            print("ids and sites are those of the column url; --id COLUMN names another", file=sys.stderr)
+            named = "ids and sites are those of the column url; --id COLUMN names another"
+            print(terminal.line("info", named), file=sys.stderr)
         return method_of(args, collection, known), run
 
 
@@ -353,8 +354,8 @@ def _table(args: argparse.Namespace, columns: Sequence[str], rows_of: str) -> No
         for row in getattr(tables, rows_of)(result.matched.doc_ids, result.matched.pairs, result.decisions.clusters):
             print(*(_cell(value) for value in row), sep="\t")
         sys.stdout.flush()
-        for line in _brief(result):
-            print(printable(line), file=sys.stderr)
+        for sentence in _brief(result):
+            print(terminal.line("info", printable(sentence)), file=sys.stderr)
 
 
 def _brief(result: Result) -> Iterable[str]:
@@ -431,7 +432,7 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
             terminal.end_if_unheard(error)
             if os.environ.get("SPOTSIGS_DEBUG"):
                 raise
-            sys.exit(f"error: {printable(_sentence(error))}")
+            sys.exit(terminal.line("error", printable(_sentence(error))))
         finally:
             if words is not None and threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, previous)  # the caller's program resumes

@@ -67,6 +67,13 @@ class _JsonLines(logging.Formatter):
         return json.dumps({"time": round(record.created, 3), **values})
 
 
+def line(level: str, sentence: str) -> str:
+    """Return a line for standard error: a JSON object if the log consists of them."""
+    if any(isinstance(handler.formatter, _JsonLines) for handler in logging.getLogger("spotsigs").handlers):
+        return json.dumps({"time": round(time.time(), 3), "level": level, "logger": "spotsigs", "message": sentence})
+    return f"error: {sentence}" if level == "error" else sentence
+
+
 class Log(Enum):
     """Form of the log."""
 
@@ -108,7 +115,7 @@ def say_when_compiling(out: TextIO) -> None:
 
         def on_start(self, event: object) -> None:
             if not self.printed and not out.closed:  # the stream of a caller can be closed long before
-                print(COMPILING, file=out, flush=True)
+                print(line("info", COMPILING), file=out, flush=True)
                 self.printed = True
 
         def on_end(self, event: object) -> None:
@@ -200,6 +207,6 @@ def end(code: int = INTERRUPTED) -> None:
             with suppress(psutil.Error):
                 worker.kill()
         remove_temporary()
-        sys.stderr.write(f"{stopped()}\n")
+        sys.stderr.write(f"{line('warning', stopped())}\n")
         sys.stderr.flush()
         os._exit(code)

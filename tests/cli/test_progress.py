@@ -2,6 +2,8 @@
 
 import json
 
+from in_process import command
+
 from spotsigs import progress, terminal
 
 
@@ -16,3 +18,12 @@ def test_a_job_logs_rate_and_time_left(capsys, monkeypatch):
         "reading: 2 of 5 shards (40%), 0.05 a second, 60 s left",
         "reading: 4 of 5 shards (80%), 0.05 a second, 20 s left",
     ]
+
+
+def test_each_line_of_a_log_of_json_is_an_object(tmp_path):
+    """Errors, remarks and skipped records were lines of text among the objects."""
+    (tmp_path / "x.jsonl").write_text('{"url": "http://x/1", "text": "the plan"}\n[]\n')
+    for words, levels in ((["x.jsonl"], ["info"] * 3), (["none"], ["error"])):
+        done = command("pairs", *words, "--engine", "serial", "--log", "json", cwd=tmp_path)
+        assert [json.loads(line)["level"] for line in done.stderr.splitlines()][-3:] == levels
+    assert done.returncode == 1
