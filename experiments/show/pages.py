@@ -17,10 +17,12 @@ import pandas as pd
 from experiments.claims.facts import read_facts
 from experiments.claims.published import published
 from experiments.show.finding import finding
+from spotsigs import __version__
 from spotsigs.output_files import read_json, write_text
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/performance.md", "docs/scaling.md")
+CITATION = ROOT / "CITATION.cff"
+PAGES = ("README.md", "docs/performance.md", "docs/scaling.md", "docs/citing.md")
 SECTION = re.compile(r"(<!--results:(\w+)-->\n)(.*?)(<!--end-->)", re.DOTALL)
 SHOWN = ("gold", "newsframes", "republished")
 """Collections of the table of best F1."""
@@ -200,8 +202,36 @@ def _join(run: Mapping[str, Any]) -> float:
     return float(next(row["core_seconds"] for row in run["rows"] if row["stage"] == "join"))
 
 
+def version(_: Path) -> str:
+    """Return the reference of the version as BibTeX."""
+    cited = CITATION.read_text(encoding="utf-8")
+    [year] = re.findall(r"^date-released: (\d+)", cited, re.MULTILINE)
+    return (
+        "```bibtex\n@software{spotsigs,\n  author  = {{The SpotSigs reproduction's authors}},\n"
+        "  title   = {{SpotSigs}: a reproduction, and an exact near-duplicate detector},\n"
+        f"  year    = {{{year}}},\n  version = {{{__version__}}},\n}}\n```\n"
+    )
+
+
+def runs(results: Path) -> str:
+    """Return when, where and at which commits the listed results were made, and how long it took."""
+    files = pd.read_csv(results / "manifest.csv")
+    made = files.drop_duplicates("command")
+    rows = []
+    for commit, of in made.groupby("commit", sort=False):
+        names = ", ".join(_experiment(command) for command in of.command)
+        hours, machines = f"{of.seconds.sum() / 3600:.1f}", ", ".join(sorted(set(of.machine)))
+        rows.append([f"`{commit[:8]}`", str(of.date.max()), names, hours, machines])
+    return _table(["commit", "date", "results", "hours", "machine"], rows)
+
+
+def _experiment(command: str) -> str:
+    return f"`{command.partition('experiment=')[2].split()[0]}`"
+
+
 SECTIONS: dict[str, Callable[[Path], str]] = {
-    each.__name__: each for each in (table1, findings, best_f1, decisions, claims, speed, joins, race, scale)
+    each.__name__: each
+    for each in (table1, findings, best_f1, decisions, claims, speed, joins, race, scale, version, runs)
 }
 """Functions from the folder of results to a section, by its name."""
 
@@ -211,8 +241,14 @@ def written(page: str, results: Path) -> str:
     return SECTION.sub(lambda match: match[1] + SECTIONS[match[2]](results) + match[4], page)
 
 
+def cited(text: str) -> str:
+    """Return the text of the citation file with the version."""
+    return re.sub(r"^version: .*$", f"version: {__version__}", text, flags=re.MULTILINE)
+
+
 def main() -> None:
-    """Write the sections of all pages."""
+    """Write the sections of all pages, and the version into the citation file."""
+    write_text(CITATION, cited(CITATION.read_text(encoding="utf-8")))
     for name in PAGES:
         path = ROOT / name
         write_text(path, written(path.read_text(encoding="utf-8"), ROOT / "results"))

@@ -9,12 +9,14 @@ import pytest
 
 from experiments.claims.facts import Fact, write_facts
 from experiments.show.finding import NOT_RUN, finding
-from experiments.show.pages import PAGES, ROOT, SECTION, SECTIONS, written
+from experiments.show.pages import CITATION, PAGES, ROOT, SECTION, SECTIONS, cited, written
+from spotsigs import __version__
 
 STATED = {
     "README.md": {".2", ".85", ".4", ".75", ".9", "3.11", "95 %"},
     "docs/performance.md": {"1.17", "1.17M", "1.25", ".5", ".9", ".7", ".27", "3.3", "2.4"},
     "docs/scaling.md": set(),
+    "docs/citing.md": set(),
 }
 """Decimals outside generated sections and code: parameters, versions, and sizes that a sentence defines."""
 DECIMAL = re.compile(r"(?<![\w./=\[-])\d*\.\d+(?:M\b)?(?!\.?\w)|\d+ %")
@@ -32,7 +34,15 @@ def test_every_section_is_on_a_page():
     assert sorted(shown) == sorted(SECTIONS)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/performance.md"])
+def test_the_citation_has_the_version_and_the_date_of_the_changelog():
+    text = CITATION.read_text(encoding="utf-8")
+    assert cited(text) == text, "run python -m experiments.show.pages"
+    newest = re.search(r"^## \[([\d.]+)\] - (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert newest[1] == __version__
+    assert f"date-released: {newest[2]}\n" in text
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/performance.md", "docs/citing.md"])
 def test_other_text_has_no_measured_figures(name):
     text = SECTION.sub("", (ROOT / name).read_text(encoding="utf-8"))
     text = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)
