@@ -74,8 +74,8 @@ def near_duplicates(
         Reference: only pairs of a page with one of its pages are found. With ``measure="containment"``, the
         intersection is divided by the signatures of the latter: the page contains it.
     text, html : str
-        Columns with the content, if pages has columns or consists of dicts; the HTML if a row has both. Text that
-        contains a tag is read as HTML.
+        Columns with plain text and with HTML, if pages has columns or consists of dicts; the HTML if a row has both. A
+        page that is in no column is read as HTML if it contains a tag.
     id : str
         Column with the names of the pages for warnings and errors; positions if there is none.
     signature : SignatureScheme or str, optional
@@ -352,6 +352,7 @@ def _document(number: int, page: InputPage) -> Document | Skipped:
     content, html = page
     if content is None:
         return Skipped(str(number), "the page is missing (None)")
-    sample = content if isinstance(content, str) else content.decode("latin-1")
-    html = html or LOOKS_LIKE_A_TAG.search(sample) is not None
+    if html is None:
+        sample = content if isinstance(content, str) else content.decode("latin-1")
+        html = LOOKS_LIKE_A_TAG.search(sample) is not None
     return Document(id=str(number), content=content, media_type="text/html" if html else "text/plain")

@@ -13,7 +13,7 @@ import numpy as np
 from spotsigs.errors import InputError, did_you_mean, require, shown
 
 LOOKS_LIKE_A_TAG = re.compile(r"<[!/a-zA-Z][^<>]{0,1000}>")
-"""Text with a match is read as HTML where no media type is known."""
+"""A page that is in no column is read as HTML if it has a match."""
 
 NAMES = {"text": "text", "html": "html", "id": "id", "date": "date"}
 """Usual names of the columns; one that the caller names must exist."""
@@ -29,10 +29,13 @@ _SERIES = ("pandas.Series", "polars.Series", "pyarrow.ChunkedArray", "numpy.ndar
 
 
 class InputPage(NamedTuple):
-    """The content of a page, None where it is missing, of any type; and whether it is from the column of HTML."""
+    """The content of a page, None where it is missing, of any type; and whether it is HTML.
+
+    The column of a row decides, as in the command. ``html`` is None for a page that is in no column.
+    """
 
     content: Any
-    html: bool
+    html: bool | None
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def input_pages(pages: Any, columns: Mapping[str, str], *, kept: bool = True) ->
     if kind in _FRAMES:
         return _frame(pages, list(getattr(pages, _FRAMES[kind])), wanted)
     if kind in _SERIES or (kind.startswith("pyarrow.") and "Array" in kind):
-        found = [InputPage(present(value), False) for value in _values(pages)]
+        found = [InputPage(present(value), None) for value in _values(pages)]
         return InputPages(found, len(found), lambda _: None, partial(_taken, pages))
     if not isinstance(pages, Iterable):
         raise InputError(
@@ -169,7 +172,7 @@ class _Rows:
             require(alike, f"page {number} is a {type(row).__name__}, unlike the first one; give rows of one type")
             if self._kept is not None:
                 self._kept.append(row)
-            yield self._content(fields) if is_table else InputPage(present(row), False)
+            yield self._content(fields) if is_table else InputPage(present(row), None)
         if first is not None:
             self._require_columns(first)
 

@@ -55,6 +55,20 @@ def test_contents_alone_and_indices_are_returned():
     assert list(spotsigs.dedup(pd.DataFrame(ROWS, index=["a", "b", "c"])).index) == ["a", "b"]
 
 
+def test_the_column_of_a_page_states_whether_it_is_html():
+    """As in the command; a page that is in no column is HTML if it contains a tag."""
+    pages = [PAGE.replace("new", "<new>"), PAGE]
+
+    def equal(pages):
+        return spotsigs.near_duplicates(pages, 1.0, boilerplate="keep").i.size == 1
+
+    assert equal(pd.DataFrame({"text": pages}))
+    assert equal([{"text": page} for page in pages])
+    assert not equal(pd.DataFrame({"html": pages}))
+    assert not equal(pages)
+    assert not equal(pd.Series(pages))
+
+
 def test_documents_of_ir_datasets_are_named_tuples():
     class GenericDoc(NamedTuple):
         doc_id: str
@@ -213,7 +227,7 @@ def test_an_iterator_is_read_once_and_its_pages_are_not_stored():
     def stream(n):
         for k in range(n):
             words = " ".join(f"the word{k}x{i} has" for i in range(40))
-            yield {"id": k, "text": f"<p>{words}</p><script>{'x' * 50_000}</script>"}
+            yield {"id": k, "html": f"<p>{words}</p><script>{'x' * 50_000}</script>"}
 
     def peak(n):
         tracemalloc.start()
