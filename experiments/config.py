@@ -145,6 +145,42 @@ EVERY_EXPERIMENT = ("experiment", "data", "text", "engine", "workers", "threads"
 
 
 @dataclass(frozen=True, kw_only=True)
+class Takes:
+    """What an experiment takes on two cores without earlier results, about: zeros say that it depends on the pages.
+
+    Attributes
+    ----------
+    minutes : float
+        Wall time.
+    memory_gb, disk_gb : float
+        Peak memory, and cached cells and signatures.
+    downloads : list of str
+        Collections that are downloaded once, if they were not.
+    """
+
+    minutes: float = 0
+    memory_gb: float = 0
+    disk_gb: float = 0
+    downloads: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        time = f"{self.minutes / 60:.1f} hours" if self.minutes >= 90 else f"{max(self.minutes, 1):.0f} min"
+        once = f"; downloads {', '.join(self.downloads)}, once" if self.downloads else ""
+        return f"about {time} on two cores, {self.memory_gb:g} GB of memory, {self.disk_gb:.2g} GB of disk{once}"
+
+
+def all_takes(every: Iterable[Takes]) -> Takes:
+    """Return what several experiments take, one after the other."""
+    known = list(every)
+    return Takes(
+        minutes=sum(one.minutes for one in known),
+        memory_gb=max((one.memory_gb for one in known), default=0),
+        disk_gb=sum(one.disk_gb for one in known),
+        downloads=list(dict.fromkeys(name for one in known for name in one.downloads)),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Experiment(ABC):
     """Base of the experiments, which have a YAML file in ``conf/experiment/`` each and run in place of a single run.
 
@@ -156,6 +192,8 @@ class Experiment(ABC):
         Folder of all results; an experiment writes to the folder of its name below it.
     fixed : dict of str to object
         Groups and keys that all its methods share, which none of them can set.
+    takes : dict of str to object
+        Attributes of `Takes`: time, memory, disk and downloads, which are printed before the work.
     replaces : bool
         Whether a run writes the whole folder of the experiment; otherwise it adds to it, or derives it from the others.
     """
@@ -164,6 +202,7 @@ class Experiment(ABC):
     reads: list[str] = field(default_factory=list)
     results: Path = Path("results")
     fixed: dict[str, Any] = field(default_factory=dict)
+    takes: dict[str, Any] = field(default_factory=dict)
 
     @abstractmethod
     def __call__(self, settings: Settings) -> str:

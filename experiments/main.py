@@ -11,7 +11,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from experiments.config import CONF, Settings, files, is_folder_chosen, overrides, sentence, settings
+from experiments.config import CONF, Settings, Takes, files, is_folder_chosen, overrides, sentence, settings
 from experiments.run_folders import next_command, require_same
 from spotsigs import terminal
 from spotsigs.terminal import expand_home
@@ -27,6 +27,8 @@ def main(config: DictConfig) -> float | None:
             return _run(chosen, config)
         from experiments.harness.study import run
 
+        if chosen.experiment.takes:
+            sys.stderr.write(f"{chosen.names['experiment']} takes {Takes(**chosen.experiment.takes)}\n")
         print(run(chosen))
     except Exception as error:
         terminal.end_if_unheard(error)

@@ -8,10 +8,12 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from time import perf_counter
+from threading import Event, Thread
+from time import monotonic, perf_counter
 from typing import Any
 
 from tqdm import tqdm
@@ -19,6 +21,7 @@ from tqdm import tqdm
 from experiments.harness.machine_load import wait_until_quiet
 from spotsigs.engines import Processes, end_with, end_workers
 from spotsigs.output_files import read_json, write_json
+from spotsigs.progress import SECONDS
 from spotsigs.runs.provenance import provenance
 
 ROOT = Path(__file__).parents[2]
@@ -127,9 +130,12 @@ class ResultCache:
         paths = [self.path(task) for task in tasks]
         missing = {path: task for path, task in zip(paths, tasks, strict=True) if not _is_finished(path, task)}
         began = perf_counter()
-        with tqdm(total=len(tasks), initial=len(tasks) - len(missing), desc=describe, unit="cell", disable=None) as bar:
+        done: list[Path] = []
+        bar = tqdm(total=len(tasks), initial=len(tasks) - len(missing), desc=describe, unit="cell", disable=None)
+        with bar, _ticking(bar, describe, done, len(missing)):
             for path, value in self._computed(missing):
                 write_json(path, {"record": _provenance() | {"key": missing[path].key()}, "value": value})
+                done.append(path)
                 bar.update()
         if missing:
             LOG.info("%s: %d cells, %.0f s", describe, len(missing), perf_counter() - began)
@@ -163,6 +169,30 @@ class ResultCache:
             if not result.get("contended"):
                 break
         return result
+
+
+@contextmanager
+def _ticking(bar: Any, describe: str, done: Sequence[Path], total: int) -> Iterator[None]:
+    """Show the seconds since the last cell each second; without a terminal, log the finished cells at times."""
+    ended = Event()
+
+    def tick() -> None:
+        count, since, logged = 0, monotonic(), monotonic()
+        while not ended.wait(1.0):
+            now = monotonic()
+            if len(done) > count:
+                count, since = len(done), now
+            if not bar.disable:
+                bar.set_postfix_str(f"{now - since:.0f} s since the last")
+            elif now - logged >= SECONDS:
+                logged = now
+                LOG.info("%s: %d of %d cells, %.0f s since the last", describe, count, total, now - since)
+
+    Thread(target=tick, daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
 
 
 def _is_finished(path: Path, task: Task) -> bool:

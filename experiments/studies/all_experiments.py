@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tqdm import tqdm
 
-from experiments.config import NOT_OF_RESULTS, Experiment, Settings, composed, overrides
+from experiments.config import NOT_OF_RESULTS, Experiment, Settings, Takes, all_takes, composed, overrides
 from experiments.harness.manifest import is_current
 from experiments.harness.study import run
 from experiments.run_folders import variant
 from spotsigs.errors import InputError
 from spotsigs.spelling import spelled
+
+LOG = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +54,17 @@ class Everything(Experiment):
         wanted += [("claims", mine)]
         other = variant(overrides(), (*NOT_OF_RESULTS, "experiment.results"))
         plans = [composed(f"experiment={name}", *given) for name, given in wanted]
-        parts: list[str] = []
+        current = [not other and is_current(self.results, name) for name, _ in wanted]
+        parts = [f"{self.results / name} has the results of this commit" for name, _ in _of(wanted, current, True)]
+        missing = list(zip(_of(wanted, current, False), _of(plans, current, False), strict=True))
+        takes = [Takes(**plan.experiment.takes) for _, plan in missing]
+        _announce([name for (name, _), _ in missing], len(wanted), takes)
         failed: list[str] = []
-        for (name, _), plan in zip(tqdm(wanted, "experiments", unit="experiment", disable=None), plans, strict=True):
-            if not other and is_current(self.results, name):
-                parts.append(f"{self.results / name} has the results of this commit")
-                continue
+        bar = tqdm(missing, "experiments", unit="experiment", disable=None)
+        for number, ((name, _), plan) in enumerate(bar, start=1):
+            bar.set_postfix_str(name)
+            if bar.disable:
+                LOG.info("%d of %d: %s takes %s", number, len(missing), name, takes[number - 1])
             try:
                 parts.append(run(plan))
             except InputError as error:
@@ -66,3 +77,15 @@ class Everything(Experiment):
             sys.stdout.write(f"{text}\n")
             raise InputError(f"{len(failed)} experiments failed, the others are written: {'; '.join(failed)}")
         return text
+
+
+def _of(items: Sequence[T], current: Sequence[bool], wanted: bool) -> list[T]:
+    return [item for item, done in zip(items, current, strict=True) if done is wanted]
+
+
+def _announce(names: Sequence[str], count: int, takes: Sequence[Takes]) -> None:
+    """State what the run takes before it begins."""
+    lines = [f"{len(names)} of {count} experiments, those without results of this commit, take {all_takes(takes)}:"]
+    lines += [f"  {name}: {one}" for name, one in zip(names, takes, strict=True)]
+    lines.append("finished cells of an earlier run are used again; after Ctrl-C the same command continues")
+    sys.stderr.write("\n".join(lines) + "\n")

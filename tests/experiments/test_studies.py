@@ -22,7 +22,7 @@ from runs import configured
 from experiments.claims.facts import read_facts
 from experiments.claims.judged_claims import judge_all
 from experiments.claims.verdicts import Verdict
-from experiments.config import Experiment, _require_read, composed, method_of, methods_of
+from experiments.config import Experiment, Takes, _require_read, all_takes, composed, method_of, methods_of
 from experiments.harness.cells import cell_of
 from experiments.studies.arithmetic import _examples, _violations, narrow_boundaries
 from experiments.studies.comparison import MethodComparison
@@ -202,6 +202,21 @@ class TestResults:
 
 
 class TestAll:
+    def test_every_experiment_states_what_it_takes(self, tmp_path, capsys):
+        everything = configured("experiment=all", "data=tiny").experiment
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            named = [*everything.pages, *everything.vectors]
+            takes = {name: Takes(**composed(f"experiment={name}", "data=tiny").experiment.takes) for name in named}
+        assert all(one.minutes > 0 < one.memory_gb for one in takes.values())
+        assert takes["figure5"].downloads == ["newsframes", "republished"]
+        whole = all_takes(takes.values())
+        assert whole.minutes == pytest.approx(sum(one.minutes for one in takes.values()))
+        assert str(whole).startswith(f"about {whole.minutes / 60:.1f} hours on two cores, {whole.memory_gb:g} GB")
+        run("all", tmp_path, "experiment.pages=[arithmetic]", "experiment.vectors=[]")
+        printed = capsys.readouterr().err
+        assert "2 of 2 experiments, those without results of this commit, take about 1 min on two cores" in printed
+        assert "arithmetic: about 1 min" in printed
+
     def test_a_folder_of_any_name_is_taken(self, tmp_path):
         """As of a variant, which is named by what was overridden."""
         folder = tmp_path / "all" / "experiment.pages=-a+b,c'd"
