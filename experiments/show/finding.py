@@ -20,16 +20,19 @@ def finding(results: Path) -> list[str]:
     The list has one sentence if the study was not run.
     """
     facts = read_facts(results / "signatures" / "facts.csv")
-    collections = list(dict.fromkeys(_names(facts, "H1")))
+    tested = set(_names(facts, "H1"))
+    collections = [name for name in dict.fromkeys(fact.partition(":")[0] for fact in facts) if name in tested]
     if not collections:
         return [NOT_RUN]
     whole = _treatments(facts, "H1")[0]
     others = [treatment for treatment in _treatments(facts, "H3") if treatment != ARTICLE]
-    leads = "; ".join(_lead(facts, name, whole, "H1") for name in collections)
-    same = "; ".join(_lead(facts, name, REMOVED, "H2") for name in collections)
+    leads, same = (
+        _joined([_lead(facts, name, treatment, hypothesis) for name in collections])
+        for treatment, hypothesis in ((whole, "H1"), (REMOVED, "H2"))
+    )
     return [
-        f"F1 of spots less that of the best of words and shingles, on whole pages: {leads}.",
-        f"With the template removed, the same text for all signatures: {same}.",
+        f"F1 of spots less the best of words and shingles, whole pages: {leads}.",
+        f"Template removed, one text for all signatures: {same}.",
         _conclusion(facts, collections, whole, others),
         _cause(facts),
         *transfer(results),
@@ -100,13 +103,21 @@ def _treatments(facts: Mapping[str, Fact], hypothesis: str) -> list[str]:
     return list(dict.fromkeys(name.rsplit(", ", 1)[1] for name in found))
 
 
-def _lead(facts: Mapping[str, Fact], name: str, treatment: str, hypothesis: str) -> str:
+def _lead(facts: Mapping[str, Fact], name: str, treatment: str, hypothesis: str) -> tuple[str, str]:
     words = outcome(facts, hypothesis, name, treatment)
     if hypothesis == "H2" and words == "undecided":
         words = outcome(facts, "H2, difference", name, treatment)
     elif hypothesis == "H2" and outcome(facts, "H2, difference", name, treatment) != "undecided":
         words = "differ by less than .02"
-    return f"{_code(name)} {_number(facts[f'{name}: lead of spots, {treatment}'])}, {words}"
+    return f"{_code(name)} {_number(facts[f'{name}: lead of spots, {treatment}'])}", words
+
+
+def _joined(leads: Sequence[tuple[str, str]]) -> str:
+    """Return differences with their outcomes; an outcome of all is named once."""
+    outcomes = dict.fromkeys(words for _, words in leads)
+    if len(outcomes) == 1:
+        return f"{', '.join(lead for lead, _ in leads)}: {next(iter(outcomes))}"
+    return "; ".join(", ".join(lead) for lead in leads)
 
 
 def _number(fact: Fact) -> str:

@@ -76,8 +76,8 @@ def facts(path: Path, outcomes):
 def test_the_finding_is_said_where_all_hypotheses_hold(tmp_path):
     facts(tmp_path, {})
     lead, same, conclusion, cause = finding(tmp_path)
-    assert "`republished` +.050 (−.010 to +.200), spots lead" in lead
-    assert "`newsframes` +.001 (−.010 to +.200), equal within 0.02" in same
+    assert "`republished` +.050 (−.010 to +.200), `newsframes` +.130 (−.010 to +.200): spots lead." in lead
+    assert "`newsframes` +.001 (−.010 to +.200): equal within 0.02." in same
     both = "on `republished` and `newsframes`"
     assert conclusion == (
         f"**Spots are implicit removal of boilerplate {both}, and add nothing once it is gone {both}.**"
