@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from spotsigs import __version__, defaults, terminal
 from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean, printable, reason, require, shown
 from spotsigs.spelling import command_spelling
+from spotsigs.storage.atomic import staging_folder
+from spotsigs.storage.locations import PRINTED, absolute, as_path, local_folder
 from spotsigs.terminal import expand_home, open_streams, say_when_compiling
 from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 
@@ -98,9 +100,9 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
         STORED, "--measure", "jaccard|containment",
         "containment: intersection over the shorter page, which finds a teaser in its article",
     ),
-    (("dedup",), "--out", "FOLDER", "the copy, in the input's own format"),
+    (("dedup",), "--out", "FOLDER", "the copy, in the input's own format; - prints the kept documents as JSON lines"),
     (TABLES, "--out", "FOLDER", "tables of the run"),
-    (("dedup",), "--results", "FOLDER", "tables of the run; FOLDER-results by default"),
+    (("dedup",), "--results", "FOLDER", "tables of the run; FOLDER-results by default, none with --out -"),
     (("dedup",), "--overwrite", "", "replace the copy that is there"),
     (("inspect",), "--no-open", "", "write the page only"),
     (STORED, "--store", "FOLDER", "keep signatures, to add to and to compare with"),
@@ -223,6 +225,7 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
         store=args.store,
         add=args.add,
         strict=args.strict,
+        tables=args.verb != "dedup" or args.out != PRINTED or args.results is not None,
         pairs=args.verb != "dedup",
     )
     with nullcontext() if memory is None else pages_up_to(BUDGET_PAGE):
@@ -319,36 +322,44 @@ def _whole(name: str, text: Any) -> int:
 
 
 def _run(args: argparse.Namespace, folder: Path) -> None:
-    """Run a verb, and print its summary."""
+    """Run a verb, and print its summary, next to printed documents on standard error."""
     from spotsigs.runs.runner import execute
     from spotsigs.runs.summary import summary
 
     method, run = planned(args, folder)
-    print(summary(execute(method, run), run))
+    result = execute(method, run)
+    out = sys.stdout if run.copy != PRINTED else sys.stderr
+    print(
+        summary(result, run), *([] if run.tables else map(printable, _unread(result, "--results"))), sep="\n", file=out
+    )
 
 
 def _folder(name: str | None, default: str) -> Path:
-    from spotsigs.storage.locations import local_folder
-
     return local_folder(default if name is None else name)
 
 
 def _dedup(args: argparse.Namespace) -> None:
-    copy = _folder(args.out, "").absolute()
-    results = copy.with_name(f"{copy.name}-results") if args.results is None else _folder(args.results, "")
-    _run(args, results)
+    if args.results is not None:
+        _run(args, as_path(args.results))
+    elif args.out == PRINTED:
+        with staging_folder(Path(tempfile.gettempdir(), "spotsigs")) as folder:
+            _run(args, folder / "results")
+    else:
+        copy = as_path(absolute(args.out))
+        require(copy.name != "", f"{args.out} has no name; name a folder in it, or another one for tables by --results")
+        _run(args, copy.with_name(f"{copy.name}-results"))
 
 
 def _table(args: argparse.Namespace, columns: Sequence[str], rows_of: str) -> None:
     """Print a table of a run, by a function of `spotsigs.clustering.tables`, or write all tables into a folder."""
     if args.out is not None:
-        _run(args, _folder(args.out, ""))
+        _run(args, as_path(args.out))
         return
     from spotsigs.clustering import tables
     from spotsigs.runs.stages import compute
 
-    with tempfile.TemporaryDirectory(prefix="spotsigs-") as folder:  # of a store that is not kept
-        method, run = planned(args, Path(folder))
+    with staging_folder(Path(tempfile.gettempdir(), "spotsigs")) as folder:  # of a store that is not kept
+        method, run = planned(args, folder)
         result = compute(method, run)
         print(*columns, sep="\t")
         for row in getattr(tables, rows_of)(result.matched.doc_ids, result.matched.pairs, result.decisions.clusters):
@@ -365,10 +376,16 @@ def _brief(result: Result) -> Iterable[str]:
     yield ", ".join(found)
     if metrics["giant_chains"]:
         yield f"{counted(metrics['giant_chains'], 'giant chain')}, most of whose pairs do not reach tau; try --clusters"
+    yield from _unread(result, "--out")
+
+
+def _unread(result: Result, option: str) -> Iterable[str]:
+    """Return the skipped records of a run without tables, and the option that would list all."""
+    metrics = result.metrics
     for record in islice(result.matched.skipped, LISTED):
         yield f"skipped {record.id}: {record.reason}"
     if metrics["skipped"] > LISTED:
-        yield f"skipped {metrics['skipped'] - LISTED:,} more; --out FOLDER lists them all"
+        yield f"skipped {metrics['skipped'] - LISTED:,} more; {option} FOLDER lists them all"
 
 
 def _cell(value: Any) -> str:

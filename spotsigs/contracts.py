@@ -135,6 +135,11 @@ class CopyableCollection(Collection):
         Records that are no documents or cannot be read are copied, except those after the damage in a truncated file.
         """
 
+    def with_lines(self) -> Iterator[tuple[Document, bytes | None]]:
+        """Iterate over the documents, each with its line if that is JSON."""
+        for shard in self.shards():
+            yield from ((record, None) for record in shard() if isinstance(record, Document))
+
 
 class MarkedText(ABC):
     """A text extractor that can also mark links and blocks, for schemes that use them."""

@@ -1,11 +1,11 @@
-"""Tables of a run: pairs and clusters as Parquet; clusters, kept and removed documents as CSV."""
+"""Tables of a run: pairs as Parquet, clusters, kept and removed documents as Parquet and CSV."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, repeat
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -179,38 +179,52 @@ def write_lists(
     new_from: int = 0,
     text_lost: NDArray[np.float64] | None = None,
 ) -> None:
-    """Write ``kept.csv`` and ``removed.csv``.
+    """Write ``kept`` and ``removed``, each as CSV and as Parquet, where ids are as they are and empty cells are null.
 
     ``kept.csv`` states for each kept document whether it was ``compared``: ``no`` if it has too few signatures to have
     near-duplicates. ``removed.csv`` has, for each removed document, the kept one that replaces it, the partner of the
     pair that removes it, their similarity, the reason, and the fraction of its text that no kept page contains, empty
     if unknown. The arguments are those of `write_tables`.
     """
-    write_csv(Path(folder) / "kept.csv", KEPT, _kept(decisions, doc_ids, new_from))
-    write_csv(Path(folder) / "removed.csv", REMOVED, _removed(decisions, doc_ids, new_from, text_lost))
+    _write_list(Path(folder) / "kept", KEPT, _kept(decisions, doc_ids, new_from))
+    _write_list(Path(folder) / "removed", REMOVED, _removed(decisions, doc_ids, new_from, text_lost))
 
 
-def _kept(decisions: Decisions, doc_ids: Sequence[str], new_from: int) -> Iterator[Sequence[Any]]:
+def _write_list(path: Path, header: Sequence[str], blocks: Iterator[Sequence[list[Any]]]) -> None:
+    """Write columns in blocks of rows as Parquet and, on the way, as CSV."""
+    import pyarrow as pa
+
+    kinds = {name: pa.float64() if name in ("similarity", "text_lost") else pa.string() for name in header}
+    with _row_groups(path.with_suffix(".parquet"), pa.schema(kinds)) as append:
+
+        def rows() -> Iterator[Sequence[Any]]:
+            for columns in blocks:
+                append(list(columns))
+                yield from zip(*columns, strict=True)
+
+        write_csv(path.with_suffix(".csv"), header, rows())
+
+
+def _kept(decisions: Decisions, doc_ids: Sequence[str], new_from: int) -> Iterator[Sequence[list[Any]]]:
     for rows in flagged(decisions.kept, new_from):
-        compared = ("yes" if compared else "no" for compared in decisions.compared[rows].tolist())
-        yield from zip(names(doc_ids, rows).to_pylist(), compared, strict=True)
+        compared = ["yes" if compared else "no" for compared in decisions.compared[rows].tolist()]
+        yield names(doc_ids, rows).to_pylist(), compared
 
 
 def _removed(
     decisions: Decisions, doc_ids: Sequence[str], new_from: int, text_lost: NDArray[np.float64] | None
-) -> Iterator[Sequence[Any]]:
+) -> Iterator[Sequence[list[Any]]]:
     for rows in flagged(~decisions.kept, new_from):
         instead = decisions.instead(rows)
         kept = names(doc_ids, np.maximum(instead, 0)).to_pylist()
         partners = names(doc_ids, decisions.partner[rows]).to_pylist()
-        yield from zip(
+        yield (
             names(doc_ids, rows).to_pylist(),
-            (name if row >= 0 else "" for name, row in zip(kept, instead.tolist(), strict=True)),
+            [name if row >= 0 else None for name, row in zip(kept, instead.tolist(), strict=True)],
             partners,
-            map(_known, decisions.similarity[rows].tolist()),
-            decisions.reasons(rows, kept, partners),
-            repeat(None, len(rows)) if text_lost is None else map(_known, text_lost[rows].round(4).tolist()),
-            strict=True,
+            [_known(value) for value in decisions.similarity[rows].tolist()],
+            list(decisions.reasons(rows, kept, partners)),
+            [None] * len(rows) if text_lost is None else [_known(value) for value in text_lost[rows].round(4).tolist()],
         )
 
 

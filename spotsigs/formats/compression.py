@@ -34,6 +34,8 @@ _MAGIC = {
     b"\x5d\x2a\x4d\x18": "zstd with dictionary",
     b"BZh": "bzip2",
 }
+ENDINGS = {"gzip": ".gz", "zstd": ".zst", "bzip2": ".bz2"}
+"""Usual ending of a file of each compression."""
 
 
 def raw(path: Path) -> IO[bytes]:

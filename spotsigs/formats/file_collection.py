@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from spotsigs.contracts import CopyableCollection, Shard
 from spotsigs.errors import InputError, require
-from spotsigs.formats.compression import READ_ERRORS, compression
+from spotsigs.formats.compression import ENDINGS, READ_ERRORS, compression
 from spotsigs.formats.input_files import (
     END,
     SHARD_BYTES,
@@ -127,20 +127,31 @@ class FileCollection(CopyableCollection):
             if self.unreadable(source):
                 copy_whole(source, folder)
             else:
-                self.copy_file(source, target_of(folder, source), keep)
+                self.copy_file(source, target_of(folder, self._named(source)), keep)
 
     def copy_file(self, source: InputFile, target: Path, keep: Callable[[Document], bool]) -> None:
         """Copy one file of the format without the removed documents, up to any damage."""
         with target.open("xb") as file, packed(file, compression(source.path)) as out:
-            pieces = self.pieces(source)
-            while True:
-                try:  # only the reading: an error of writing is not one of reading
-                    _, (piece, parse) = next(pieces)
-                except (StopIteration, *READ_ERRORS):
-                    return
-                record = parse() if parse is not None else None
+            for piece, record in self.with_records(source):
                 if not isinstance(record, Document) or keep(record):
                     out.write(piece)
+
+    def with_records(self, source: InputFile) -> Iterator[tuple[bytes, Document | Skipped | None]]:
+        """Iterate over the bytes of a file up to any damage, each piece with the record that it is, if it is one."""
+        pieces = self.pieces(source)
+        while True:
+            try:
+                _, (piece, parse) = next(pieces)
+            except (StopIteration, *READ_ERRORS):
+                return
+            yield piece, parse() if parse is not None else None
+
+    def _named(self, source: InputFile) -> InputFile:
+        """Return a file with its name in a copy: standard input has the ending of its format and compression."""
+        if self.path != "-":
+            return source
+        packing = ENDINGS.get(compression(source.path).partition(" ")[0], "")
+        return replace(source, name=f"{source.name}.{type(self).__name__.lower()}{packing}")
 
 
 def _guarded(

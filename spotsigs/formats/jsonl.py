@@ -54,6 +54,13 @@ class Jsonl(RowCollection):
             yield offset, (line, partial(self._record, source.name, offset, line) if is_record else None)
             is_rest = (is_rest or len(line) > largest_page()) and not line.endswith(b"\n")
 
+    def with_lines(self) -> Iterator[tuple[Document, bytes | None]]:
+        """Iterate over the documents, each with its line."""
+        for source in self.sources():
+            for line, record in () if self.unreadable(source) else self.with_records(source):
+                if isinstance(record, Document):
+                    yield record, line.removeprefix(b"\xef\xbb\xbf")
+
     def _record(self, name: str, offset: int, line: bytes) -> Document | Skipped:
         position = f"{name}@{offset}"
         if len(line) > largest_page():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import bz2
 import gzip
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
 import numpy as np
+import orjson
 import zstandard
 from numpy.typing import NDArray
 
@@ -20,7 +22,8 @@ from spotsigs.formats.compression import BLOCK, READ_ERRORS, raw
 from spotsigs.formats.input_files import InputFile, file_name
 from spotsigs.records import Document
 from spotsigs.spelling import is_command, option
-from spotsigs.storage.locations import local_folder
+from spotsigs.storage.locations import as_path, files_below, is_remote, remove, require_reachable, upload
+from spotsigs.text.charset import to_utf8
 
 Keep = Callable[[Document], bool]
 """Called with every readable document in order; returns whether it belongs to the copy."""
@@ -57,6 +60,15 @@ def prepare_copy(
     InputError
         If the collection has changed since it was matched, or two of its files would be one in the copy.
     """
+    copy = temporary / COPY
+    copy.mkdir()
+    with _keeping(doc_ids, kept, judged) as keep:
+        collection.copy(copy, keep)
+
+
+@contextmanager
+def _keeping(doc_ids: Sequence[str], kept: NDArray[np.bool_], judged: Keep) -> Iterator[Keep]:
+    """Yield the function of `prepare_copy` that decides about each document; check that it got all of them."""
     row = 0
 
     def keep(document: Document) -> bool:
@@ -69,23 +81,71 @@ def prepare_copy(
         row += 1
         return bool(kept[row - 1])
 
-    copy = temporary / COPY
-    copy.mkdir()
-    collection.copy(copy, keep)
+    yield keep
     if row < len(doc_ids):
         raise InputError(f"{doc_ids[row]!r} is not where it was: the collection has changed since it was matched")
 
 
+def print_kept(
+    collection: CopyableCollection, doc_ids: Sequence[str], kept: NDArray[np.bool_], out: IO[bytes], *, judged: Keep
+) -> None:
+    """Write the kept documents as JSON lines: of JSON lines their own, of other formats records.
+
+    A record has ``id``, ``html`` or ``text``, and ``date`` where it is known. The arguments are those of
+    `prepare_copy`; a document that was not matched is not written.
+    """
+    with _keeping(doc_ids, kept, judged) as keep:
+        for document, line in collection.with_lines():
+            if judged(document) and keep(document):
+                line = (_record(collection, document) if line is None else line).rstrip(b"\r\n")
+                with _output_errors():
+                    out.write(line + b"\n")
+    with _output_errors():
+        out.flush()
+
+
+@contextmanager
+def _output_errors() -> Iterator[None]:
+    """Report an error of the system as one of standard output, except that no program reads it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(f"standard output cannot be written: {reason(error)}") from error
+
+
+def _record(collection: CopyableCollection, document: Document) -> bytes:
+    """Return a document as JSON. The date is in the column from which it was read, as scores are."""
+    kind = "text" if document.media_type == "text/plain" else "html"
+    record = {"id": document.id, kind: to_utf8(document.content, document.charset).decode()}
+    if document.date is not None:
+        record[getattr(collection, "date_column", "date")] = document.date
+    return orjson.dumps(record)
+
+
 def publish_copy(temporary: Path, folder: Path, *, overwrite: bool = False) -> None:
-    """Rename a copy to its folder; the previous one moves to the temporary folder, or is an error."""
+    """Rename a copy to its folder; the previous one moves to the temporary folder, or is an error.
+
+    A copy on another machine is uploaded file by file; those of a previous one that have no new version are deleted.
+    """
+    if is_remote(require_free(folder, overwrite=overwrite)):
+        previous = {*files_below(folder)}
+        for name in previous - upload(temporary / COPY, folder):
+            remove(folder / name)
+        shutil.rmtree(temporary / COPY)
+        return
     if require_free(folder, overwrite=overwrite).exists() and any(folder.iterdir()):
         os.replace(folder, temporary / PREVIOUS)
     os.replace(temporary / COPY, folder)
 
 
 def withdraw_copy(temporary: Path, folder: Path) -> None:
-    """Undo `publish_copy`."""
-    if not (temporary / COPY).exists():
+    """Undo `publish_copy`; a copy on another machine is deleted."""
+    published = not (temporary / COPY).exists()
+    if published and is_remote(folder):
+        remove(folder, recursive=True)
+    elif published:
         os.replace(folder, temporary / COPY)
     if (temporary / PREVIOUS).exists():
         os.replace(temporary / PREVIOUS, folder)
@@ -97,15 +157,18 @@ def copy_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"the copy {folder} cannot be written: {reason(error)}; name another folder") from error
+        how = "set TMPDIR to a larger disk" if is_remote(folder) else "name another folder"
+        raise InputError(f"the copy {folder} cannot be written: {reason(error)}; {how}") from error
 
 
 def require_free(folder: str | Path, *, overwrite: bool = False) -> Path:
-    """Return the path of a folder for a copy; refuse one that is taken, or not on this machine."""
-    path = local_folder(folder)
-    taken = path.exists() and (not path.is_dir() or (any(path.iterdir()) and not overwrite))
-    if taken:
-        how = f", or replace it with {option('overwrite')}" if path.is_dir() and is_command() else ""
+    """Return the path of a folder for a copy; refuse one that is taken or cannot be reached."""
+    path = as_path(folder)
+    require_reachable(path)
+    is_folder = is_remote(path) or path.is_dir()
+    content = files_below(path) if is_remote(path) else any(path.iterdir()) if is_folder else path.exists()
+    if content and not (overwrite and is_folder):
+        how = f", or replace it with {option('overwrite')}" if is_folder and is_command() else ""
         raise InputError(f"{folder} is not empty; name another folder for the copy{how}")
     return path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -18,7 +19,7 @@ from spotsigs.clustering.tables import write_tables
 from spotsigs.contracts import CopyableCollection
 from spotsigs.errors import require
 from spotsigs.evaluation.text_lost import MOST_BYTES, TextLost, text_lost
-from spotsigs.formats.writers import copy_errors, prepare_copy, publish_copy, require_free, withdraw_copy
+from spotsigs.formats.writers import copy_errors, prepare_copy, print_kept, publish_copy, require_free, withdraw_copy
 from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import largest_unit_within
 from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
@@ -30,7 +31,7 @@ from spotsigs.runs.stores import discard, own_store
 from spotsigs.signatures.extract import grams_of, is_readable, name_hash, unique_names
 from spotsigs.spelling import option
 from spotsigs.storage.atomic import claimed, locked, staging_folder
-from spotsigs.storage.locations import local_folder
+from spotsigs.storage.locations import PRINTED, as_path, is_remote, remove, require_writable, upload
 from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 
 log = logging.getLogger(__name__)
@@ -62,10 +63,11 @@ def execute(
     about : mapping of str to str, optional
         Files with the configuration of the run, by their names in the folder ``.hydra``.
     """
-    copy, folder = _free_copy(run), local_folder(run.folder)
-    run = replace(run, folder=folder)
+    copy, target = _free_copy(run), as_path(run.folder)
     with ExitStack() as folders:
-        if copy is not None:
+        folder = _here(target, folders)
+        run, temporary = replace(run, folder=folder), None
+        if copy is not None and not is_remote(copy):
             folders.enter_context(_claimed(copy))
         with writing(folder):
             folders.enter_context(locked(folder))
@@ -73,26 +75,37 @@ def execute(
             with publishing(folder, COMPLETE, OPTIONAL) as new:
                 with _within_budget(run) as memory:
                     result = compute(method, run, known)
-                    if copy is not None:
+                    if run.copy is not None:
                         result = replace(result, text_lost=_text_lost(result, run))
-                        with copy_errors(copy):
-                            temporary = stack.enter_context(staging_folder(copy))
-                            _write_copy(result, run, temporary)
+                        temporary = _written(result, run, copy, stack)
                     write_result(new, result)
                     if run.page:
                         write_page(new, result, run)
                 if memory is not None:
                     result = replace(result, peak_bytes=memory.peak_bytes)
                 _finish(new, result, about, seed=run.seed, contended=contended)
-                stack.enter_context(terminal.uninterrupted())  # copy and results are published together
-                if copy is not None:
+                if is_remote(target):
+                    remove(target / COMPLETE)
+                elif copy is None or not is_remote(copy):
+                    stack.enter_context(terminal.uninterrupted())  # copy and results are published together
+                if copy is not None and temporary is not None:
                     with copy_errors(copy):
                         undo.callback(withdraw_copy, temporary, copy)
                         publish_copy(temporary, copy, overwrite=run.overwrite)
+                if is_remote(target):
+                    upload(new, target, last=COMPLETE)
             undo.pop_all()
         if run.memory is not None and run.store is None:
             discard(own_store(method, run.collection, folder))
     return result
+
+
+def _here(target: Path, stack: ExitStack) -> Path:
+    """Return the folder of a run's results, a temporary one if they are uploaded."""
+    if not is_remote(target):
+        return target
+    require_writable(target)
+    return stack.enter_context(staging_folder(target)) / target.name
 
 
 @contextmanager
@@ -124,12 +137,16 @@ def _claimed(copy: Path) -> Iterator[None]:
 
 
 def _free_copy(run: Run) -> Path | None:
-    """Return the path of the copy of the collection, if one is requested and can be written."""
+    """Return the path of the copy of the collection, if one is requested in a folder and can be written."""
     if run.copy is None:
         return None
     copyable = isinstance(run.collection, CopyableCollection)
     require(copyable, f"{option('data', run.data)} cannot be copied; use kept.csv")
-    return require_free(run.copy, overwrite=run.overwrite)
+    if run.copy == PRINTED:
+        return None
+    path = require_free(run.copy, overwrite=run.overwrite)
+    require_writable(path)
+    return path
 
 
 def write_result(folder: Path, result: Result) -> None:
@@ -175,8 +192,19 @@ def _text_lost(result: Result, run: Run) -> TextLost | None:
     return text_lost(grams, result.decisions.kept, most_bytes=most_bytes)
 
 
-def _write_copy(result: Result, run: Run, temporary: Path) -> None:
-    """Write the copy of the collection into a temporary folder."""
+def _written(result: Result, run: Run, copy: Path | None, stack: ExitStack) -> Path | None:
+    """Write the copy, and return its temporary folder; print it if there is none."""
+    if copy is None:
+        _write_copy(result, run, None)
+        return None
+    with copy_errors(copy):
+        temporary = stack.enter_context(staging_folder(copy))
+        _write_copy(result, run, temporary)
+    return temporary
+
+
+def _write_copy(result: Result, run: Run, temporary: Path | None) -> None:
+    """Write the copy of the collection into a temporary folder, or its documents to standard output."""
     matched, method = result.matched, result.method
     failed = np.unique(np.fromiter((name_hash(record.id) for record in matched.skipped), np.uint64))
 
@@ -188,7 +216,11 @@ def _write_copy(result: Result, run: Run, temporary: Path) -> None:
         )
 
     new = slice(result.added_from, None)
-    prepare_copy(run.collection, matched.doc_ids[new], result.decisions.kept[new], temporary, judged=judged)
+    decided = run.collection, matched.doc_ids[new], result.decisions.kept[new]
+    if temporary is not None:
+        prepare_copy(*decided, temporary, judged=judged)
+    else:
+        print_kept(*decided, sys.stdout.buffer, judged=judged)
 
 
 def write_page(folder: Path, result: Result, run: Run) -> None:

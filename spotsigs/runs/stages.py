@@ -26,7 +26,7 @@ from spotsigs.runs.result import Result
 from spotsigs.runs.stores import kept_store, own_store
 from spotsigs.signatures.extract import texts
 from spotsigs.spelling import option
-from spotsigs.storage.locations import as_path, is_remote
+from spotsigs.storage.locations import PRINTED, as_path, is_remote
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +42,12 @@ class Run:
     data : str
         Name of the collection.
     folder : Path
-        Folder of the tables, on this machine.
+        Folder of the tables, on this machine or as a path of a URL.
     engine : Engine
         Runs the extraction; on disk, the join as well.
     copy : str or None
-        Folder of the copy of the collection, in its own format, without the removed documents.
+        Folder or URL of the copy of the collection, in its own format, without the removed documents; `PRINTED` prints
+        the kept ones.
     overwrite : bool
         The copy replaces an existing one.
     against : Collection, Store or None
@@ -61,6 +62,8 @@ class Run:
         Add the documents to the store, and report only pairs with at least one of them.
     strict : bool
         Stop at the first record that cannot be read.
+    tables : bool
+        Tables are kept; otherwise the folder is a temporary one.
     pairs : bool
         List all pairs; otherwise, in memory and without truth, only those that decide, each with a kept document.
     seed : int
@@ -79,6 +82,7 @@ class Run:
     store: str | None = None
     add: bool = False
     strict: bool = False
+    tables: bool = True
     pairs: bool = True
     seed: int = 2008
 
@@ -102,7 +106,7 @@ class Run:
 
 def _require_outside(key: str, named: str | None, path: object) -> None:
     """Refuse to write among the files of the collection, which would become a part of it."""
-    if named is None or not isinstance(path, str) or path in ("", "-"):
+    if named in (None, PRINTED) or not isinstance(path, str) or path in ("", "-"):
         return
     fixed, deep, _ = path.partition("**")
     root, written = as_path(fixed), as_path(named)

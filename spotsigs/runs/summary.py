@@ -11,12 +11,18 @@ from spotsigs.errors import counted
 from spotsigs.runs.result import Result
 from spotsigs.runs.stages import Run
 from spotsigs.runs.warnings import text_warning, warning
-from spotsigs.spelling import is_command
+from spotsigs.spelling import is_command, option
+from spotsigs.storage.locations import PRINTED, as_path, is_remote
 
 
 def summary(result: Result, run: Run) -> str:
     """Return the numbers of removed and kept pages, remarks on them, and the path of the results."""
-    return "\n".join(["", _answer(result, run), "", *_remarks(result, run), f"results: {shown_path(run.folder)}"])
+    where = (
+        f"results: {shown_path(run.folder)}"
+        if run.tables
+        else f"no tables are kept: name their folder by {option('results')}"
+    )
+    return "\n".join(["", _answer(result, run), "", *_remarks(result, run), where])
 
 
 def _meaning(metrics: Mapping[str, Any]) -> str:
@@ -30,12 +36,16 @@ def _answer(result: Result, run: Run) -> str:
     removed, kept = result.metrics["removed"], result.metrics["kept"]
     pages = removed + kept  # without earlier pages of a store
     share = removed / pages if pages else 0
-    where = shown_path(run.folder / "kept.csv") if run.copy is None else f"{shown_path(Path(run.copy).absolute())}/"
+    where = f"{shown_path(run.folder / 'kept.csv' if run.copy is None else as_path(run.copy))}"
+    where = "standard output" if run.copy == PRINTED else where + "/" * (run.copy is not None)
     return f"{counted(pages, 'page')}, {removed:,} removed ({share:.1%}), {kept:,} kept -> {where}".replace("%)", " %)")
 
 
 def shown_path(folder: Path) -> Path:
     """Return the folder relative to the working directory if it is below it."""
+    if is_remote(folder):
+        return folder
+    folder = folder.absolute()
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
@@ -84,7 +94,9 @@ def _remarks(result: Result, run: Run) -> list[str]:
         how = "" if isinstance(run.collection, VectorCollection) else run.collection.truth_by
         lines.append("no precision or recall: the collection has no labels of duplicates" + (how and f"; {how}"))
     if metrics["skipped"]:
-        lines.append(f"{counted(metrics['skipped'], 'record')} could not be read: see skipped.csv")
+        lines.append(
+            f"{counted(metrics['skipped'], 'record')} could not be read{': see skipped.csv' if run.tables else ''}"
+        )
     if (run.folder / "undated.csv").exists():
         lines.append("dates that cannot be read count as the oldest: see undated.csv")
     if (run.folder / "unscored.csv").exists():

@@ -12,7 +12,7 @@ import re
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -26,6 +26,9 @@ PIECE = 8 << 20
 
 PARTS = 9_000
 """Parts of one upload; object stores allow 10,000."""
+
+PRINTED = "-"
+"""Path of a copy that is printed on standard output, as JSON lines."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _CHECKSUMS = ("ETag", "etag", "md5Hash", "content_md5", "checksum")  # as fsspec's file systems call them
@@ -96,6 +99,14 @@ def require_reachable(path: Path) -> None:
             bucket = key.lstrip("/").partition("/")[0]
             if _is_flat(path) and not system.exists(bucket):
                 raise InputError(f"{path}: there is no bucket {bucket}; make it first") from None
+
+
+def require_writable(folder: Path) -> None:
+    """Refuse a remote folder in which no file can be written."""
+    if is_remote(folder):
+        require_reachable(folder)
+        create_remote(probe := folder / ".spotsigs-can-write", b"")
+        remove(probe)
 
 
 def exists(path: Path) -> bool:
@@ -194,6 +205,20 @@ def put(sources: Sequence[Path], folder: Path) -> None:
             with source.open("rb") as file, system.open(f"{key}/{source.name}", "wb", block_size=block) as out:
                 shutil.copyfileobj(file, out, PIECE)
             source.unlink()
+
+
+def upload(folder: Path, target: Path, last: str = "") -> set[str]:
+    """Upload the files below a local folder, and one of them last; return their names. They are deleted here.
+
+    If that fails, what was uploaded is deleted, as far as the storage can be reached.
+    """
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    with ExitStack() as undo:
+        for name in sorted(names, key=lambda name: (name == last, name)):
+            put([folder / name], (target / name).parent)
+            undo.callback(remove, target / name)
+        undo.pop_all()
+    return names
 
 
 def create_remote(path: Path, content: bytes) -> None:

@@ -13,7 +13,15 @@ from spotsigs.clustering.decisions import Keep, decide
 from spotsigs.exact_duplicates import Copies
 from spotsigs.records import Measure, Overlap
 
-TABLES = {"pairs.parquet", "clusters.parquet", "clusters.csv", "kept.csv", "removed.csv"}
+TABLES = {
+    "pairs.parquet",
+    "clusters.parquet",
+    "clusters.csv",
+    "kept.csv",
+    "removed.csv",
+    "kept.parquet",
+    "removed.parquet",
+}
 
 
 def written(folder):
