@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from runs import configured
 from baselines.imatch import IMatch
 from experiments.harness.curves import Curve, compared, paired_samples, quality_curve, thresholds
 from experiments.harness.extracted_collections import Source, read
+from experiments.studies.compared_methods import OnCollection
 from experiments.studies.comparison import MethodComparison
 from spotsigs.contracts import ThresholdMatcher
 from spotsigs.engines import Serial
@@ -115,11 +117,13 @@ def test_a_curve_study_compares_with_the_best_of_the_others():
     study = MethodComparison(
         methods={key: {} for key in "abc"},
         baselines=["c"],
-        comparisons={"a - the best other": ["a", "b", "c"], "a / b - 1": ["a", "b"]},
-        relative=["a / b - 1"],
+        comparisons={"a - the best other": {"of": ["a", "b", "c"]}, "a / b - 1": {"of": ["a", "b"], "relative": True}},
+        further=["data=newsframes"],
         spread="range",
     )
-    facts = {fact.name.removeprefix("gold: "): fact for fact in study._facts("gold", curves)}
+    work = SimpleNamespace(settings=SimpleNamespace(names={"data": "gold"}))
+    part = OnCollection(work, {}, curves, {label: {"of": label} for label in curves})
+    facts = {fact.name.removeprefix("gold: "): fact for fact in study._facts(part)}
     listed = [f"{label}: best {what}" for label in "abc" for what in ("F1", "tau")]
     assert list(facts) == [*listed, "a - the best other", "a / b - 1", "range"]
     assert facts["a - the best other"].value == pytest.approx(best["a"] - max(best["b"], best["c"]))
@@ -132,12 +136,11 @@ def test_a_curve_study_compares_with_the_best_of_the_others():
     ("wrong", "message"),
     [
         ({"baselines": ["c"]}, "baselines must name methods, got .'c'."),
-        ({"comparisons": {"x": ["a", "c"]}}, "'x' names .'c'.; the curves are .'a', 'b'."),
-        ({"comparisons": {"x": ["a"]}}, "'x' needs at least two curves"),
-        ({"relative": ["x"]}, "relative and at must name comparisons"),
-        ({"panels": {"P": ""}, "comparisons": {"x": ["a", "b"]}}, "the curves are .'a, P', 'b, P'."),
+        ({"comparisons": {"x": {"of": ["a", "c"]}}}, "'x' names .'c'.; the methods are .'a', 'b'."),
+        ({"comparisons": {"x": {"of": ["a"]}}}, "'x' needs at least two methods"),
+        ({"panels": {"P": {}}, "comparisons": {"x": {"of": ["a", "b"]}}}, "the methods are .'a, P', 'b, P'."),
     ],
 )
 def test_a_curve_study_checks_its_labels(wrong, message):
     with pytest.raises(InputError, match=message):
-        MethodComparison(methods={"a": "", "b": ""}, **wrong)
+        MethodComparison(methods={"a": {}, "b": {}}, **wrong)
