@@ -317,7 +317,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     if built["experiment"] is not None and typed:
         once = f"run each alone, as in `python run.py experiment={names['experiment']}`, without -m"
         require(HydraConfig.get().mode is not RunMode.MULTIRUN, f"an experiment sweeps by itself: {once}")
-        _require_read(built["experiment"], names["experiment"], overrides())
+        require_read(built["experiment"], names["experiment"], overrides())
     given = overrides() if typed else list(config.hydra.overrides.task)
     band = zip(ENDS, getattr(built["data"], "idf_band", BAND), strict=True)
     ends = {key: default if config[key] == AUTO else config[key] for key, default in band}
@@ -364,7 +364,7 @@ def _require_known(config: DictConfig) -> None:
         require(config[group] is not None, f"{group} is missing; `python run.py --help` lists its choices")
 
 
-def _require_read(experiment: Any, name: str, words: Sequence[str]) -> None:
+def require_read(experiment: Any, name: str, words: Sequence[str]) -> None:
     """Refuse overrides that an experiment does not read: it would run as if they were not set."""
     require(isinstance(experiment, Experiment), f"experiment={name}: its class must be an Experiment")
     read = (*EVERY_EXPERIMENT, *experiment.reads)

@@ -56,10 +56,10 @@ def launch(
     missing = [cell for number, (cell, _) in jobs.items() if number not in done]
     inputs = Path(os.environ.get(SWEEP, config.hydra.sweep.dir)).absolute() / "inputs"
     returned = [job for _, job in jobs.values()]
-    common = set.intersection(*(set(job.overrides or ()) for job in returned)) if len(jobs) > 1 else set()
+    words = {number: _words(cell, job.overrides or ()) for number, (cell, job) in jobs.items()}
+    common = set.intersection(*map(set, words.values())) if len(jobs) > 1 else set()
     names = {
-        number: " ".join([word for word in job.overrides or () if word not in common] or job.overrides or ())
-        for number, (_, job) in jobs.items()
+        number: " ".join([word for word in typed if word not in common] or typed) for number, typed in words.items()
     }
     finished = (finished_before(number, jobs[number][0].folder) for number in done)
     with tqdm(total=len(jobs), unit="cell", disable=None) as bar:
@@ -78,6 +78,12 @@ def launch(
             bar.write(f"{count} of {len(jobs)} cells are finished", file=sys.stdout)
             raise
     return returned
+
+
+def _words(cell: SweepCell, overrides: Sequence[str]) -> list[str]:
+    """Return the overrides of a cell with its threshold as it is applied, see `experiments.config.settings`."""
+    tau = cell.settings.method.tau
+    return [f"tau={tau:g}" if word.startswith("tau=") and tau is not None else word for word in overrides]
 
 
 class _Beat:

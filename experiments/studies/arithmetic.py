@@ -42,7 +42,7 @@ class Arithmetic(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Write the facts and a table of the partition counts; return the table as text."""
         work = Work.begin(self.results, settings)
-        work.facts([*_partitions(), *_memory(), *_examples(), *_against_itself()])
+        work.facts([*_partitions(), *_memory(), *examples(), *_against_itself()])
         columns = [
             Column(name="tau", title="τ", form="g"),
             Column(name="published", title="Published", form=",.0f"),
@@ -77,7 +77,7 @@ def _partitions() -> list[Fact]:
         listed = ", ".join(map(str, series[:9]))
         facts.append(Fact(name=f"the slides' series at tau {tau:g}, {convention}", value=same, text=listed))
     for convention in ("paper", "prototype"):
-        found = [_violations(partition_boundaries(tau, convention=convention), tau) for tau in TAUS]
+        found = [violations(partition_boundaries(tau, convention=convention), tau) for tau in TAUS]
         for condition, violated in zip("AB", map(sum, zip(*found, strict=True)), strict=True):
             facts.append(Fact(name=f"condition ({condition}) is violated, {convention}", value=violated))
     return [*facts, _minimality(0.9)]
@@ -86,7 +86,7 @@ def _partitions() -> list[Fact]:
 TAUS = (0.1, 0.3, 0.44, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
-def _violations(boundaries: NDArray[np.int64], tau: float, longest: int = 999) -> tuple[int, int]:
+def violations(boundaries: NDArray[np.int64], tau: float, longest: int = 999) -> tuple[int, int]:
     """Count pairs of lengths that violate conditions (A) and (B).
 
     (A): similar lengths are in the same or neighbouring partitions. (B): lengths in one partition are similar. Lengths
@@ -116,7 +116,7 @@ def narrow_boundaries(tau: float, rho: int = 1000) -> NDArray[np.int64]:
 def _minimality(tau: float) -> Fact:
     """Return how many more partitions than the formula's keep (A) and (B), which condition (C) excludes."""
     narrow, formula = narrow_boundaries(tau), partition_boundaries(tau)
-    more = len(narrow) - len(formula) if _violations(narrow, tau) == (0, 0) else 0
+    more = len(narrow) - len(formula) if violations(narrow, tau) == (0, 0) else 0
     text = f"{len(formula)} partitions by the formula, {len(formula) + more} keep (A) and (B)"
     return Fact(name=f"condition (C): further partitions that keep (A) and (B), tau {tau:g}", value=more, text=text)
 
@@ -130,7 +130,8 @@ def _memory() -> list[Fact]:
     ]
 
 
-def _examples() -> list[Fact]:
+def examples() -> list[Fact]:
+    """Return the numbers of the paper's worked examples."""
     scheme = SpotSignatures(antecedents=["a", "an", "the", "is"], d=1, c=2)
     three = [Counter({1: 5, 2: 4, 3: 4}), Counter({1: 8, 2: 4}), Counter({1: 4, 2: 5, 3: 5})]
     product = SpotSigs(tau=0.8, partitioning=False)  # "all three documents are mapped into the same partition"

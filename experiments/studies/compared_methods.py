@@ -169,7 +169,7 @@ class TableOfMethods:
             row = cell | {"collection": part.name, "at": name, "row": name, "spots": cell["signatures"]}
             row |= dict.fromkeys(("sort_hash_ms", "cluster_ms", "total_ms", "peak_mb", "contended"))
             timed = cost(part.times[label, kind]) if (label, kind) in part.times else {}
-            row |= {"mb": cell["memory_mib"], "time": _time(timed)} | timed | gaps.get((label, kind), {})
+            row |= {"mb": cell["memory_mib"], "time": shown_seconds(timed)} | timed | gaps.get((label, kind), {})
             row |= {"idf": band_text(cell["idf_min"], cell["idf_max"])}
             if of["panel"]:
                 row |= {"method": of["of"], "text": of["panel"]}
@@ -227,7 +227,7 @@ def write_lists(work: Work, parts: Sequence[OnCollection], listed: int) -> str:
     return f"{work.folder / 'pairs.md'} (also csv)"
 
 
-def _time(timed: Mapping[str, Any]) -> Any:
+def shown_seconds(timed: Mapping[str, Any]) -> Any:
     """Return the seconds of a run alone; as text if it was stopped or disturbed."""
     total = timed.get("measured_ms")
     if total is None:

@@ -25,7 +25,8 @@ OF_DOCUMENTS = (*BCUBED, "lost", "left")
 RESAMPLES = 1000
 """Bootstrap samples of clusters for an interval."""
 
-_HELD = 1 << 22  # numbers of clusters that are drawn at a time
+DRAWN_AT_ONCE = 1 << 22
+"""Numbers of clusters that are drawn at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +281,7 @@ def resampled(
     Equal columns are one kind: `averages` gets a column for each kind, and how often it is in each sample, see `drawn`.
     """
     kinds, counts = np.unique(table, axis=1, return_counts=True)
-    rng, batch = np.random.default_rng(0), max(1, _HELD // len(counts))
+    rng, batch = np.random.default_rng(0), max(1, DRAWN_AT_ONCE // len(counts))
     samples = (drawn(counts, min(batch, resamples - first), rng) for first in range(0, resamples, batch))
     return np.concatenate([averages(kinds, some) for some in samples], axis=1)
 

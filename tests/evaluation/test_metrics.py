@@ -167,10 +167,10 @@ def test_pairs_in_chunks_need_their_clusters():
         evaluate(pieces(pairs, 7), truth)
 
 
-def test_intervals_do_not_depend_on_how_many_samples_are_held(monkeypatch):
+def test_intervals_do_not_depend_on_how_many_samples_are_drawn_at_once(monkeypatch):
     pairs, truth = drawn_truth()
     expected = evaluate(pairs, truth).intervals
-    monkeypatch.setattr(metrics, "_HELD", 100)
+    monkeypatch.setattr(metrics, "DRAWN_AT_ONCE", 100)
     assert evaluate(pairs, truth).intervals == expected
 
 

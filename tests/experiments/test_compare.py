@@ -164,11 +164,11 @@ class TestChoices:
 
 
 def test_a_time_is_printed_with_its_disturbance(tmp_path):
-    from experiments.studies.compared_methods import _time
+    from experiments.studies.compared_methods import shown_seconds
 
     quiet = {"sort_hash_ms": 1, "cluster_ms": 2, "total_ms": 3, "memory_mib": 1, "peak_mb": 2, "contended": False}
-    assert _time(cost(quiet)) == 0.003
-    assert _time(cost(quiet | {"contended": True})) == "0.00†"
-    assert _time(cost({"over_s": 60})) == "over 60 s"
-    assert _time({}) is None
+    assert shown_seconds(cost(quiet)) == 0.003
+    assert shown_seconds(cost(quiet | {"contended": True})) == "0.00†"
+    assert shown_seconds(cost({"over_s": 60})) == "over 60 s"
+    assert shown_seconds({}) is None
     assert np.isfinite(cost(quiet)["measured_ms"])

@@ -22,9 +22,9 @@ from runs import configured
 from experiments.claims.facts import read_facts
 from experiments.claims.judged_claims import judge_all
 from experiments.claims.verdicts import Verdict
-from experiments.config import Experiment, Takes, _require_read, all_takes, composed, method_of, methods_of
+from experiments.config import Experiment, Takes, all_takes, composed, method_of, methods_of, require_read
 from experiments.harness.cells import cell_of
-from experiments.studies.arithmetic import _examples, _violations, narrow_boundaries
+from experiments.studies.arithmetic import examples, narrow_boundaries, violations
 from experiments.studies.comparison import MethodComparison
 from experiments.studies.figure4 import cosine_within
 from experiments.studies.lcs_tables import Sets, site_of
@@ -124,22 +124,22 @@ class TestConfiguration:
     def test_what_an_experiment_does_not_read_is_refused(self, word):
         refused = rf"experiment=figure5 does not read {word.partition('=')[0]}; it reads .*data"
         with pytest.raises(InputError, match=refused):
-            _require_read(MethodComparison(), "figure5", ["data=tiny", word])
+            require_read(MethodComparison(), "figure5", ["data=tiny", word])
 
     @pytest.mark.parametrize(
         "word", ["data.path=x", "+experiment.methods.Mine=matcher=mine", "seed=3", "hydra.verbose=true"]
     )
     def test_what_every_experiment_reads_is_taken(self, word):
-        _require_read(MethodComparison(), "figure5", [word])
+        require_read(MethodComparison(), "figure5", [word])
 
     @pytest.mark.parametrize("name", ["signatures"])
     def test_an_experiment_of_its_own_collections_refuses_others(self, name):
         """It computed its own collections, whatever data was named."""
         study = configured(f"experiment={name}", "data=tiny").experiment
-        _require_read(study, name, ["data=newsframes", "data.accept_licence=true"])
+        require_read(study, name, ["data=newsframes", "data.accept_licence=true"])
         refused = rf"experiment={name} has collections of its own, .*newsframes.* does not read data=jsonl"
         with pytest.raises(InputError, match=refused):
-            _require_read(study, name, ["data=jsonl", "data.path=own.jsonl"])
+            require_read(study, name, ["data=jsonl", "data.path=own.jsonl"])
 
     def test_an_override_that_is_not_read_ends_the_run(self):
         words = ["experiment=figure5", "matcher=lsh_native", "signature=shingles1", "idf_min=0.9", "sets=true"]
@@ -328,11 +328,11 @@ class TestFormulas:
         assert pairs_to_compare(sizes) == pytest.approx((1 + 0 + 1 + 2 + 2) / 10)
 
     def test_the_worked_examples(self):
-        facts = {fact.name: fact.value for fact in _examples()}
+        facts = {fact.name: fact.value for fact in examples()}
         assert facts["extraction example"] == facts["deduplication example: computations for d1"] == 1
 
     @pytest.mark.parametrize("tau", [0.1, 0.44, 0.5, 0.8, 0.9, 1.0])
     def test_narrower_partitions_than_the_formulas_lose_no_pair(self, tau):
         boundaries = narrow_boundaries(tau)
         assert len(boundaries) >= len(partition_boundaries(tau))
-        assert _violations(boundaries, tau) == (0, 0)
+        assert violations(boundaries, tau) == (0, 0)
