@@ -15,6 +15,7 @@ from spotsigs.text.size_limits import largest_page
 _PIECE = 1 << 16
 _OVERLAP = 4096  # of two searches: bytes that show that a record begins
 _KEPT = 8 << 20  # bytes after a mark that need not be read again, at most those of a page
+_EMPTY_LINE = re.compile(rb"\n\s*?\n")
 
 
 class Position(NamedTuple):
@@ -54,6 +55,7 @@ class Content:
             self._dictionary = self._members.dictionary
         self._read = deque[tuple[Position, bytes]]()  # pieces since the mark
         self._waiting = deque[tuple[Position, bytes]]()
+        self._taken = 0  # bytes of the first waiting piece that were read
 
     @property
     def dictionary(self) -> zstandard.ZstdCompressionDict | None:
@@ -72,13 +74,15 @@ class Content:
 
     def position(self) -> Position | None:
         """Return the position of the next byte; None at the end."""
-        return self._waiting[0][0] if self._fill() else None
+        return self._moved(self._waiting[0][0], self._taken) if self._fill() else None
 
     def peek(self, size: int) -> bytes:
         """Return the next bytes without reading them."""
-        while sum(len(piece) for _, piece in self._waiting) < size and self._append():
+        while self._unread() < size and self._append():
             pass
-        return b"".join(piece for _, piece in self._waiting)[:size]
+        if self._waiting and len(self._waiting[0][1]) - self._taken >= size:
+            return self._waiting[0][1][self._taken : self._taken + size]
+        return b"".join(piece for _, piece in self._waiting)[self._taken : self._taken + size]
 
     def read(self, size: int) -> bytes:
         """Read the next bytes, fewer at the end."""
@@ -92,10 +96,20 @@ class Content:
         """Read up to a line feed, `size` bytes at most."""
         line = b""
         while len(line) < size and not line.endswith(b"\n") and self._fill():
-            piece = self._waiting[0][1]
-            end = piece.find(b"\n", 0, size - len(line)) + 1
-            line += self._take(end or size - len(line))
+            most = size - len(line)
+            end = self._waiting[0][1].find(b"\n", self._taken, self._taken + most) + 1
+            line += self._take(end - self._taken if end else most)
         return line
+
+    def lines(self, size: int) -> Iterator[bytes]:
+        """Read lines of `size` bytes at most; those up to an empty line at once, if it is unpacked already."""
+        if self._taken:  # the line feed before is in the same piece
+            end = _EMPTY_LINE.search(self._waiting[0][1], self._taken - 1, self._taken + size)
+            if end is not None:
+                for line in self._take(end.end() - self._taken).split(b"\n")[:-1]:
+                    yield line + b"\n"
+        while True:
+            yield self.readline(size)
 
     def mark(self) -> None:
         """Make the next byte the one to which `rewind` returns."""
@@ -105,6 +119,10 @@ class Content:
     def rewind(self) -> None:
         """Read from the mark again."""
         if sum(len(piece) for _, piece in self._read) == self._offset - self._mark:
+            if self._taken:
+                position, piece = self._waiting.popleft()
+                self._waiting.appendleft((self._moved(position, self._taken), piece[self._taken :]))
+                self._taken = 0
             self._waiting.extendleft(reversed(self._read))
             self._read.clear()
         else:
@@ -167,13 +185,16 @@ class Content:
 
     def _take(self, size: int) -> bytes:
         """Read from the first waiting piece."""
-        position, piece = self._waiting.popleft()
-        taken, rest = piece[:size], piece[size:]
-        if rest:
-            self._waiting.appendleft((self._moved(position, len(taken)), rest))
+        position, piece = self._waiting[0]
+        first = self._taken
+        taken = piece[first : first + size]
+        self._taken += len(taken)
+        if self._taken == len(piece):
+            self._waiting.popleft()
+            self._taken = 0
         self._offset += len(taken)
         if self._offset - self._mark <= self._kept:
-            self._read.append((position, taken))
+            self._read.append((self._moved(position, first) if first else position, taken))
         else:
             self._read.clear()
         return taken
@@ -182,6 +203,10 @@ class Content:
         if self._members is None:
             return Position(position.member + size, 0)
         return Position(position.member, position.inner + size)
+
+    def _unread(self) -> int:
+        """Return the number of unpacked bytes that were not read."""
+        return sum(len(piece) for _, piece in self._waiting) - self._taken
 
     def _fill(self) -> bool:
         return bool(self._waiting) or self._append()
@@ -198,5 +223,5 @@ class Content:
         if piece:
             self._waiting.append((position, piece))
         else:
-            self.size = self._offset + sum(len(piece) for _, piece in self._waiting)
+            self.size = self._offset + self._unread()
         return bool(piece)

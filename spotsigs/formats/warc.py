@@ -48,7 +48,9 @@ class Warc(Archive):
             raise OSError(f"{line[:60]!r} is no record line")
         text, name, size = [line], b"", 0
         fields: dict[bytes, bytes] = {}
-        while (line := stream.readline(LINE)).strip():
+        for line in stream.lines(LINE):
+            if not line.strip():
+                break
             text.append(line)
             size += len(line)
             if size > MOST_HEADER:

@@ -12,8 +12,6 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from spotsigs.storage.locations import create_remote, is_remote
 
 if sys.platform == "win32":  # temporary folders of killed processes are not deleted
@@ -83,6 +81,8 @@ def claimed(path: Path) -> Iterator[bool]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     name = path.parent / f".{path.name[:100]}.lock"
+    from filelock import FileLock, Timeout
+
     lock = FileLock(name)
     try:
         lock.acquire(timeout=0)
@@ -149,6 +149,8 @@ def alone(folder: Path) -> Iterator[None]:
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
+    from filelock import FileLock, Timeout
+
     lock = FileLock(folder / LOCK)
     try:
         lock.acquire(timeout=0)
