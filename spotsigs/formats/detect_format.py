@@ -139,9 +139,10 @@ def _guess(source: InputFile, alone: bool, columns: Sequence[str]) -> str | None
     if not head or head.isspace():
         name = source.name.lower()
         return None if head is None else next((f"{kind}?" for word, kind in _NAMES if word in name), "folder?")
+    names = (*CONTENT_COLUMNS, *(column.rpartition(".")[2] for column in columns))
     for pattern, name in _BEGINNINGS:
-        if re.match(pattern, head):
-            return name
+        if re.match(pattern, head):  # JSON beside pages is often their metadata
+            return name if name != "jsonl" or any(f'"{key}"'.encode() in head for key in names) else "jsonl?"
     first = _first_line(head).lower()
     cells = [cell.strip() for sign in _DELIMITERS for cell in next(csv.reader([first], delimiter=sign), [])]
     is_table = any(name.lower() in cells for name in (*CONTENT_COLUMNS, *columns)) and any(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from spotsigs.contracts import CopyableCollection, Shard
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, counted, require
 from spotsigs.formats.compression import ENDINGS, READ_ERRORS, compression
 from spotsigs.formats.input_files import (
     END,
@@ -117,7 +117,7 @@ class FileCollection(CopyableCollection):
         if len(wrong) == len(sources):
             if useless:
                 raise useless[0]
-            rest = f" (and so are {len(wrong) - 1} other files)" if wrong[1:] else ""
+            rest = f"; {counted(len(wrong) - 1, 'other file')} cannot be read either" if wrong[1:] else ""
             raise InputError(f"{sources[0].path}: {wrong[0].reason}{rest}")
         return shards
 

@@ -389,6 +389,14 @@ def test_tables_that_do_not_include_ascii_are_refused_with_the_way_out(tmp_path,
     assert path.read_bytes().decode(source).removeprefix("\ufeff") == TABLES[kind]
 
 
+def test_objects_beside_pages_are_no_json_lines(tmp_path):
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text('{"status": 200}')
+    (tmp_path / "c.html").write_text("<p>page")
+    name, collection = collection_of(str(tmp_path))
+    assert (name, ids(read(collection))) == ("folder", ["c.html"])
+
+
 @pytest.mark.parametrize(("kind", "expected"), [("csv", ["1", "2"]), ("jsonl", ["1"])])
 def test_a_nul_costs_no_other_record(tmp_path, kind, expected):
     (tmp_path / "file").write_text(TABLES[kind].replace("z", "z\0"))
