@@ -76,6 +76,18 @@ class Quality:
     intervals: dict[str, Interval]
 
 
+def _require_same_documents(pairs: Any, truth: Any, clusters: Any, kept: Any) -> None:
+    """Refuse arguments of `evaluate` of another type, or of other documents than the truth."""
+    require(isinstance(truth, Truth), f"truth must be a Truth, got {shown(truth)}; see Truth.from_clusters")
+    require(clusters is None or isinstance(clusters, Clusters), f"clusters must be Clusters, got {shown(clusters)}")
+    n = len(truth.labels)
+    sizes = {"pairs": pairs.n if isinstance(pairs, Pairs) else n, "clusters": n if clusters is None else len(clusters)}
+    for name, of in sizes.items():
+        require(of == n, f"{name} are of {of:,} documents, the truth of {n:,}")
+    mask = isinstance(kept, np.ndarray) and kept.dtype == np.bool_ and kept.shape == (n,)
+    require(kept is None or mask, f"kept must be True or False for each of {n:,} documents")
+
+
 def evaluate(
     pairs: Pairs | Chunks,
     truth: Truth,
@@ -104,14 +116,8 @@ def evaluate(
     InputError
         If the arguments are of different documents, or pairs in chunks have no clusters.
     """
-    require(isinstance(truth, Truth), f"truth must be a Truth, got {shown(truth)}; see Truth.from_clusters")
+    _require_same_documents(pairs, truth, clusters, kept)
     resamples = as_count("resamples", resamples, 0, 10**6)
-    for name, of in (("pairs", pairs), ("clusters", clusters)):
-        n = of.n if isinstance(of, Pairs) else len(of) if isinstance(of, Clusters) else len(truth.labels)
-        require(n == len(truth.labels), f"{name} are of {n:,} documents, the truth of {len(truth.labels):,}")
-    require(clusters is None or isinstance(clusters, Clusters), f"clusters must be Clusters, got {shown(clusters)}")
-    mask = isinstance(kept, np.ndarray) and kept.dtype == np.bool_ and kept.shape == (len(truth.labels),)
-    require(kept is None or mask, f"kept must be True or False for each of {len(truth.labels):,} documents")
     reported = 0
 
     def chunks() -> Chunks:

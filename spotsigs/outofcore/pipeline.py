@@ -240,14 +240,8 @@ class Store:
             If the budget is out of range, or the store was made with another text or signature scheme.
         """
         require_reachable(self.folder)
-        workers = self.engine.processes
-        whose = "this process" if not workers else "its worker" if workers == 1 else f"each of {workers} workers"
-        processes = f"each of {workers + 1} processes" if workers else "this process"
-        log.info(
-            f"memory: {self.memory / 1e6:,.0f} MB, of which {PROGRAM / 1e6:,.0f} MB for the code of {processes} and "
-            f"{self.budget / 1e6:,.0f} MB for the data of {whose}"
-        )
-        unit = largest_unit_within(self.memory, workers)
+        self._log_budget()
+        unit = largest_unit_within(self.memory, self.engine.processes)
         with self.locked(), pages_up_to(BUDGET_PAGE, unit):
             began = perf_counter()
             earlier, added = self._extract(collection, add, strict, grams)
@@ -259,6 +253,15 @@ class Store:
                 require_pages(collection, int(added.sizes().sum()), added.skipped)
             labelled = not earlier.reference and any(store.array("has_cluster", bool).any() for store in added.stores())
             return self._match(earlier, added, perf_counter() - began, listed or labelled, crossed)
+
+    def _log_budget(self) -> None:
+        workers = self.engine.processes
+        whose = "this process" if not workers else "its worker" if workers == 1 else f"each of {workers} workers"
+        processes = f"each of {workers + 1} processes" if workers else "this process"
+        log.info(
+            f"memory: {self.memory / 1e6:,.0f} MB, of which {PROGRAM / 1e6:,.0f} MB for the code of {processes} and "
+            f"{self.budget / 1e6:,.0f} MB for the data of {whose}"
+        )
 
     def _match(
         self, earlier: Segments, added: Segments, extract_seconds: float, listed: bool, crossed: bool
