@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.row_blocks import is_identity, tally
-from spotsigs.errors import require
-from spotsigs.records import MOST_PAIRS, FloatArray, IntArray, Pairs, Signatures
+from spotsigs.records import FloatArray, IntArray, Pairs, Signatures, require_listable
 
 WORDS = 2
 """Number of 64-bit words in a checksum: 128 bits of BLAKE2b, for which no collision can be forged."""
@@ -153,16 +152,12 @@ class Copies:
                 yield from _wanted(a[new], b[new], similarity[pair][new], new_from)
 
     def spread(self, pairs: Pairs) -> Pairs:
-        """Return the pairs of all documents from those of their representatives; refuse more than 2**31."""
+        """Return the pairs of all documents from those of their representatives; refuse more than can be listed."""
         if not self.any:
             return pairs
         sizes = np.bincount(self.representatives, minlength=len(self))
         total = int((sizes[pairs.i] * sizes[pairs.j]).sum()) + int((sizes * (sizes - 1) // 2).sum())
-        require(
-            total <= MOST_PAIRS,
-            f"{total:,} pairs are similar or exact duplicates, more than the {MOST_PAIRS:,} that fit a list; "
-            f"one page alone has {int(sizes.max()):,} duplicates: keep one of them, or raise tau",
-        )
+        require_listable(total)
         found = [(pairs.i, pairs.j, pairs.similarity), *self.further(pairs.chunks())]
         i, j, similarity = (np.concatenate(column) for column in zip(*found, strict=True))
         known = pairs.overlap

@@ -449,13 +449,28 @@ MOST_PAIRS = 2**31
 """Pairs that can be listed."""
 
 
-def require_listable(pairs: int) -> None:
-    """Refuse more pairs than can be listed."""
+BYTES_A_PAIR = 80
+"""Memory for a pair while exact duplicates are added and pairs are sorted: 44 to 81 were measured."""
+
+
+def require_listable(pairs: int, *, on_disk: bool = False) -> None:
+    """Refuse more pairs than can be listed, on disk or in the memory that is available."""
+    most, where = MOST_PAIRS, "can be listed"
+    if not on_disk and _ALWAYS < pairs <= MOST_PAIRS:
+        import psutil
+
+        available = int(psutil.virtual_memory().available)
+        if available // BYTES_A_PAIR < most:
+            most = available // BYTES_A_PAIR
+            where = f"fit into {available / 1e6:,.0f} MB of memory"
     require(
-        pairs <= MOST_PAIRS,
-        f"{pairs:,} pairs are similar, more than the {MOST_PAIRS:,} that can be listed; "
-        "keep one of each set of identical documents, or raise tau",
+        pairs <= most,
+        f"{pairs:,} pairs are similar, more than the {most:,} that {where}; "
+        "keep one of each set of identical documents, raise tau, or use dedup, which lists no pairs",
     )
+
+
+_ALWAYS = 1 << 20  # pairs for which the memory is not measured
 
 
 @dataclass(frozen=True)

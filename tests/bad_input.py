@@ -556,7 +556,7 @@ LIBRARY = cases(
             lambda here: spotsigs.near_duplicates([PROSE, 7]),
         ),
         "self_join of 10⁶ copies of one document": (
-            "499,999,500,000 pairs are similar, more than the 2,147,483,648 that can be listed; keep one of each set of identical documents, or raise tau",
+            "499,999,500,000 pairs are similar, more than the 2,147,483,648 that can be listed; keep one of each set of identical documents, raise tau, or use dedup, which lists no pairs",
             lambda here: spotsigs.self_join(copies(10**6), 0.5, threads=2),
         ),
         "no antecedents": (

@@ -280,6 +280,7 @@ class BandJoin:
     unshared: int
     most: int
     scratches: SimpleQueue[Scratch] = field(default_factory=SimpleQueue)
+    pairs: int = 0  # so far, at most: threads add to it at the same time
 
     def run(self, bands: Sequence[tuple[int, int]], stages: Stages) -> list[Found]:
         """Return the similar pairs in parts; ``a`` are the first rows of probing documents."""
@@ -329,11 +330,18 @@ class BandJoin:
     def _look_up(self, postings: Future[tuple[Postings, float]], begin: int, end: int) -> list[Found]:
         """Probe with the documents ``begin:end``; return the pairs in parts."""
         inverted, found, scratch = postings.result()[0], [], self.scratches.get()
-        while begin < end:
-            begin = kernels.probe(self.probing, self.indexed, self.own_side, inverted, self.tables, begin, end, scratch)
-            found.append(found_pairs(int(scratch.state[kernels.FOUND])))
-            kernels.name_pairs(scratch.found, self.probing, self.indexed, found[-1])
-        self.scratches.put(scratch)
+        try:
+            while begin < end:
+                begin = kernels.probe(
+                    self.probing, self.indexed, self.own_side, inverted, self.tables, begin, end, scratch
+                )
+                size = int(scratch.state[kernels.FOUND])
+                self.pairs += size
+                require_listable(self.pairs)
+                found.append(found_pairs(size))
+                kernels.name_pairs(scratch.found, self.probing, self.indexed, found[-1])
+        finally:
+            self.scratches.put(scratch)  # others wait for it
         return found
 
     def _scratch(self) -> Scratch:

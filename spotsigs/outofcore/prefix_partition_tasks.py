@@ -542,7 +542,7 @@ class _SimilarPairs:
     def add(self, i: IntArray, j: IntArray, similarity: FloatArray) -> None:
         """Add pairs of documents."""
         self.pairs += len(i)
-        require_listable(self.pairs)
+        require_listable(self.pairs, on_disk=True)
         if self.buffered and self.buffered + len(i) > self.most:
             self.write()
         self.parts.append((i, j, similarity))

@@ -1,6 +1,8 @@
+import resource
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from naive import join as naive
 from scipy import sparse
 from strategies import TAUS, collections, examples
 
+import spotsigs
 from data.collections.wt10g_like import LONG, Wt10gLike
 from spotsigs.errors import InputError
 from spotsigs.matching import join_driver as join_stages
@@ -177,6 +180,19 @@ def test_more_pairs_than_can_be_listed_are_refused(monkeypatch):
         self_join(vectors([Counter({1: 1})] * 20), 1.0)
     with pytest.raises(InputError, match="more than the 100"):
         self_join(vectors([Counter([*range(60), 100 + k]) for k in range(20)]), 0.9)
+
+
+def test_more_pairs_than_fit_into_memory_are_refused_before_they_fill_it(monkeypatch):
+    n, available = 20_000, 10**9
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=available, total=2 * available))
+    refused = pytest.raises(InputError, match=r"pairs are similar, more than the 12,500,000 that fit into 1,000 MB")
+    alike = np.hstack([np.tile(np.arange(9), (n, 1)), np.arange(100, 100 + n)[:, None]])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    with refused:
+        spotsigs.near_duplicates(["the story was told"] * n, threads=1)
+    with refused:
+        self_join(Vectors.from_csr(np.arange(n + 1) * 10, alike.ravel()), 0.8, threads=2)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < before + available
 
 
 @pytest.mark.parametrize("sparse_ids", [[0, 5, 2**31 - 1], [2**30, 2**30 + 1, 2**31 - 2]])
