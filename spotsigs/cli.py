@@ -6,6 +6,7 @@ Every verb builds a `Method` and a `Run`, as ``python run.py`` does.
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import signal
 import sys
@@ -330,7 +331,10 @@ def _run(args: argparse.Namespace, folder: Path) -> None:
     result = execute(method, run)
     out = sys.stdout if run.copy != PRINTED else sys.stderr
     print(
-        summary(result, run), *([] if run.tables else map(printable, _unread(result, "--results"))), sep="\n", file=out
+        summary(result, run),
+        *([] if run.tables else map(printable, _unread(result, _listed(folder / "skipped.csv"), "--results"))),
+        sep="\n",
+        file=out,
     )
 
 
@@ -376,16 +380,23 @@ def _brief(result: Result) -> Iterable[str]:
     yield ", ".join(found)
     if metrics["giant_chains"]:
         yield f"{counted(metrics['giant_chains'], 'giant chain')}, most of whose pairs do not reach tau; try --clusters"
-    yield from _unread(result, "--out")
+    yield from _unread(result, ((record.id, record.reason) for record in result.matched.skipped), "--out")
 
 
-def _unread(result: Result, option: str) -> Iterable[str]:
+def _unread(result: Result, skipped: Iterable[Sequence[str]], option: str) -> Iterable[str]:
     """Return the skipped records of a run without tables, and the option that would list all."""
     metrics = result.metrics
-    for record in islice(result.matched.skipped, LISTED):
-        yield f"skipped {record.id}: {record.reason}"
+    for name, why in islice(skipped, LISTED):
+        yield f"skipped {name}: {why}"
     if metrics["skipped"] > LISTED:
         yield f"skipped {metrics['skipped'] - LISTED:,} more; {option} FOLDER lists them all"
+
+
+def _listed(path: Path) -> Iterator[list[str]]:
+    """Yield the rows of a table of a run whose store is deleted; none if there is no table."""
+    if path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            yield from islice(csv.reader(file), 1, None)
 
 
 def _cell(value: Any) -> str:

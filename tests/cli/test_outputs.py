@@ -91,6 +91,10 @@ def test_printed_documents_are_those_of_a_copy_within_a_budget(tmp_path, capsysb
     free = capsysbinary.readouterr().out
     dedup(tmp_path / "x.jsonl", "--out", "-", "--memory", "1GB", "--results", tmp_path / "r")
     assert capsysbinary.readouterr().out == free
+    dedup(tmp_path / "x.jsonl", "--out", "-", "--memory", "1GB")
+    printed = capsysbinary.readouterr()
+    assert printed.out == free
+    assert b"\nskipped x.jsonl@" in printed.err
     peak = json.loads((tmp_path / "r" / "metrics.json").read_text())["peak_mb"]
     assert 0 < peak < 1000
 
