@@ -126,13 +126,19 @@ class IrDataset(Collection):
         return [partial(self._documents, start, start + A_SHARD) for start in range(0, count, A_SHARD)]
 
     def _documents(self, start: int, stop: int | None) -> Iterator[Document | Skipped]:
-        documents = _opened(self.path).docs_iter()
-        for document in islice(documents, start, stop) if stop is None else documents[start:stop]:
-            html = getattr(document, "body_content_type", "") == "text/html"
-            if html or hasattr(document, "html"):
-                yield Document(id=document.doc_id, content=document.body if html else document.html)
-            else:
-                yield Document(id=document.doc_id, content=document.default_text(), media_type="text/plain")
+        try:
+            documents = _opened(self.path).docs_iter()
+            documents = islice(documents, start, stop) if stop is None else documents[start:stop]
+            yield from map(_document, documents)
+        except OSError as error:
+            raise InputError(f"data.path={self.path} cannot be fetched: {error}") from error
+
+
+def _document(document: Any) -> Document:
+    html = getattr(document, "body_content_type", "") == "text/html"
+    if html or hasattr(document, "html"):
+        return Document(id=document.doc_id, content=document.body if html else document.html)
+    return Document(id=document.doc_id, content=document.default_text(), media_type="text/plain")
 
 
 @lru_cache(maxsize=2)

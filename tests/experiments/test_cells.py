@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,9 +22,11 @@ from experiments.harness.machine_load import ForeignLoad
 from experiments.harness.printed_algorithm import algorithm1
 from experiments.harness.result_cache import ResultCache, Task
 from experiments.harness.timing import cost, quotient, time_extraction, time_matcher
+from spotsigs.contracts import Matcher
 from spotsigs.engines import Serial
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.method import Method
+from spotsigs.records import Pairs
 from spotsigs.signatures.spots import SpotSignatures
 
 ROOT = Path(__file__).parents[2]
@@ -115,6 +118,16 @@ class TestCells:
         assert len((tmp_path / "trace").read_text().split()) - before == 8 - done
 
 
+@dataclass(frozen=True, kw_only=True)
+class WithoutStages(Matcher):
+    label = "without stages (unverified)"
+    measure = "size"
+
+    def __call__(self, corpus):
+        same = np.flatnonzero(np.diff(corpus.vectors.lengths) == 0).astype(np.int32)
+        return Pairs(same, same + 1, np.full(len(same), np.nan), len(corpus.vectors))
+
+
 class TestTiming:
     def stored(self, folder):
         return read(
@@ -134,6 +147,11 @@ class TestTiming:
         assert min(cell["runs_ms"]) <= cell["total_ms"] <= max(cell["runs_ms"])
         assert cell["contended"] == all(cores > 0.2 for cores in cell["foreign_cores"])
         json.dumps(cell)
+
+    def test_a_matcher_without_stages_has_the_time_of_the_whole(self, tmp_path):
+        """Its pairs have no seconds: the comparison of a plug-in ended with a KeyError."""
+        cell = time_matcher(stored=self.stored(tmp_path), method=Method(matcher=WithoutStages()), repeats=1)
+        assert 0 == cell["sort_hash_ms"] < cell["cluster_ms"] == cell["total_ms"]
 
     def test_the_time_of_extraction(self):
         chosen = configured("data=tiny")
