@@ -22,7 +22,7 @@ NOTES = (
     "Each row names the collection and the IDF band of its fact. Claims about quality are tested on "
     "newsframes and on republished, at the paper's band, [0.2, 0.85], or [0.4, 0.75] for I-Match; gold, which was "
     'generated, checks programs. "Best" compares each method at its own best '
-    "threshold on the collection that evaluates it. Intervals are those of resampled stories and sites.",
+    "threshold on the collection that evaluates it. The caption of each experiment says what its intervals resample.",
     "Of two collections the weaker verdict counts, in the order of the rules 1, 2, 3 and 5.",
     "A value without an interval was measured once, unless it is a count of an algorithm or of the sources. A time "
     f"that was measured once is uncertain by a factor of {ONCE:g}. The interval of a ratio of times is the range over "
