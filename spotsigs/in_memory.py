@@ -81,9 +81,9 @@ class Matched(Generic[SignaturesT, PairsT]):
             found[int(self.rows[row])] = dict(zip(hashes.tolist(), counts.tolist(), strict=True))
         return {document: found[head] for document, head in zip(wanted.tolist(), heads.tolist(), strict=True)}
 
-    def compared(self) -> NDArray[np.bool_]:
-        """Return whether each document, or its representative, has signatures after the filters."""
-        return gathered(scattered(self.vectors.lengths > 0, self.rows), self.copies.representatives)
+    def compared(self, fewest: int = 1) -> NDArray[np.bool_]:
+        """Return whether each document, or its representative, has so many signatures after the filters."""
+        return gathered(scattered(self.vectors.lengths >= fewest, self.rows), self.copies.representatives)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,9 @@ from spotsigs.runs.provenance import MIB
 from spotsigs.runs.warnings import near_tau
 from spotsigs.signatures.languages import count_in_shingles, marks_shingles
 
+FEW = 10
+"""Fewer signatures decide about a document by a few words."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
@@ -119,6 +122,7 @@ class Result:
         return {
             "documents": len(vectors),
             "documents_matched": int(np.count_nonzero(matched.compared())),
+            "documents_few_signatures": int(np.count_nonzero(matched.compared() & ~matched.compared(FEW))),
             "documents_in_shingles": self.in_shingles,
             "copies_content": len(copies) - contents,
             "copies_text": contents - int(np.count_nonzero(copies.distinct)),

@@ -8,7 +8,7 @@ from typing import Any
 
 from spotsigs.contracts import VectorCollection
 from spotsigs.errors import counted
-from spotsigs.runs.result import Result
+from spotsigs.runs.result import FEW, Result
 from spotsigs.runs.stages import Run
 from spotsigs.runs.warnings import text_warning, warning
 from spotsigs.spelling import is_command, option
@@ -83,6 +83,8 @@ def _remarks(result: Result, run: Run) -> list[str]:
     if empty:
         missed = "" if result.quality is None else "; their pairs count as missed"
         lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
+    if few := metrics["documents_few_signatures"]:
+        lines.append(f"{counted(few, 'document')} judged by fewer than {FEW} signatures")
     if shingled := metrics["documents_in_shingles"]:
         lines.append(f"{counted(shingled, 'document')} with few or no spot signatures: compared by shingles")
     if duplicates := metrics["copies_content"] + metrics["copies_text"]:
