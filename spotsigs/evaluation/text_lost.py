@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,6 +14,13 @@ from spotsigs.signatures.extract import count_signatures
 
 MOST_BYTES = 1 << 29
 """Memory for hashes of a run without a budget."""
+
+MOST_LOST = 0.05
+"""Fraction of the text in no kept page above which much is lost."""
+
+FEWEST_REMOVED = 100
+"""Least number of removed pages for this: where a few pages are most of a collection, their templates are much of its
+text."""
 
 _BYTES = 40  # of a hash with its row, copies for sorting included
 _KEPT = -1  # instead of the row of a kept page
@@ -130,6 +137,30 @@ def text_lost(grams: Iterable[WordGrams], kept: NDArray[np.bool_], *, most_bytes
             sample.add(batch.hashes[start:stop], _KEPT if kept[row] else row)
             row += 1
     return _measured(sample, len(kept)) if row == len(kept) else None
+
+
+def is_much(share: float, removed: int) -> bool:
+    """Whether a run that removes so many pages should lose less text."""
+    return removed >= FEWEST_REMOVED and share > MOST_LOST
+
+
+def shares_lost(grams: WordGrams | None) -> Callable[[NDArray[np.bool_]], float]:
+    """Return the function from the pages that are kept to `TextLost.share`, for many decisions on one collection.
+
+    The collection has no pages if `grams` is None.
+    """
+    if grams is None:
+        return lambda kept: 0.0
+    distinct = _distinct(grams.hashes)
+    gram = np.searchsorted(distinct, grams.hashes).astype(np.int32)
+    sizes = np.diff(grams.indptr)
+
+    def share(kept: NDArray[np.bool_]) -> float:
+        stays = np.zeros(len(distinct), np.bool_)
+        stays[gram[np.repeat(kept, sizes)]] = True
+        return float(np.count_nonzero(~stays) / max(len(distinct), 1))
+
+    return share
 
 
 def _measured(sample: _Sample, n: int) -> TextLost:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -15,6 +15,7 @@ from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.contracts import SignatureScheme
 from spotsigs.evaluation.documents import decided
 from spotsigs.evaluation.metrics import micro_averages, tallies
+from spotsigs.evaluation.text_lost import MOST_LOST, is_much
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
 from spotsigs.in_memory import Matched
 from spotsigs.output_files import replacing, write_csv
@@ -37,6 +38,7 @@ LONGEST = 20_000
 COLUMNS = {
     "tau": ("τ", "g"), "pairs": ("Pairs", ",d"), "clusters": ("Clusters", ",d"), "largest": ("Largest", ",d"),
     "chains": ("Giant chains", ",d"), "removed": ("Removed", ",d"), "removed_share": ("Fraction", ".1%"),
+    "text_lost": ("Text lost", ".1%"),
 }  # fmt: skip
 QUALITY = {"precision": ("Prec.", ".3f"), "recall": ("Rec.", ".3f"), "f1": ("F1", ".3f")}
 DECIDED = {"lost": ("Stories lost", ".1%"), "left": ("Duplicates left", ".1%")}
@@ -55,16 +57,23 @@ class Comparison:
     """Thresholds of a collection, compared."""
 
     suggestion: Suggestion  # from the similarities of distinct pages
+    proposal: str  # a threshold, or none, with the reason
     candidates: list[Candidate]  # ascending
     rows: list[dict[str, Any]]  # for each threshold: `COLUMNS`, and `QUALITY` if there is truth
 
 
 def compare_thresholds(
-    pairs: Pairs, similarities: NDArray[np.float64], tau: float, truth: Truth | None, clusters: ClusterMethod
+    pairs: Pairs,
+    similarities: NDArray[np.float64],
+    tau: float,
+    truth: Truth | None,
+    clusters: ClusterMethod,
+    lost: Callable[[NDArray[np.bool_]], float],
 ) -> Comparison:
     """Compare thresholds, among them `tau`, from all pairs of one join that reach `FLOOR`.
 
-    `similarities` are those of the pairs of distinct pages, without exact duplicates.
+    `similarities` are those of the pairs of distinct pages, without exact duplicates, and `lost` is the function of
+    `spotsigs.evaluation.text_lost.shares_lost`.
     """
     suggestion = suggest(similarities)
     judged = None if truth is None else {value: _quality(pairs.at(value), truth) for value in TAUS}
@@ -77,22 +86,57 @@ def compare_thresholds(
     candidates = sorted({c.tau: c for c in reversed(found)}.values(), key=lambda c: c.tau)
     rows = []
     for value in sorted({*TAUS, *(candidate.tau for candidate in candidates)}):
-        row = _at_tau(pairs, value, clusters, truth)
+        row = _at_tau(pairs, value, clusters, truth, lost)
         if truth is not None and judged is not None:
             row |= judged.get(value) or _quality(pairs.at(value), truth)
         rows.append(row)
-    return Comparison(suggestion=suggestion, candidates=candidates, rows=rows)
+    proposed, proposal = _proposed(suggestion, rows, tau, truth is not None)
+    if proposed is not None and all(candidate.tau != proposed for candidate in candidates):
+        candidates = sorted([*candidates, Candidate(tau=proposed, why="text lost")], key=lambda c: c.tau)
+    return Comparison(suggestion=suggestion, proposal=proposal, candidates=candidates, rows=rows)
 
 
-def _at_tau(pairs: Pairs, tau: float, clusters: ClusterMethod, truth: Truth | None) -> dict[str, Any]:
-    """Return the pairs, clusters and removed documents at a threshold; with truth, stories lost and duplicates left."""
+def _proposed(
+    suggestion: Suggestion, rows: Sequence[Mapping[str, Any]], tau: float, has_truth: bool
+) -> tuple[float | None, str]:
+    """Return the proposed threshold, if any, with its reason.
+
+    That is the valley. Without truth, if much text is lost there, or at `tau` if there is no valley, it is the lowest
+    threshold above at which little is lost.
+    """
+    first = tau if suggestion.tau is None else round(suggestion.tau, 3)
+    none, reason = f"no threshold is proposed: {suggestion.reason}", suggestion.reason
+    if has_truth:
+        return suggestion.tau and first, none if suggestion.tau is None else f"proposed: {reason}"
+    higher = [row for row in rows if row["tau"] >= first]
+    found = next((row for row in higher if not is_much(row["text_lost"], row["removed"])), None)
+    if found is None:
+        much = f"more than {MOST_LOST:.0%} of the text is in no kept page at any of {first:g} or more"
+        return None, f"no threshold is proposed: {much}; {reason}"
+    lost = f"{100 * found['text_lost']:.1f} % of the text is in no kept page"
+    if found is not higher[0]:
+        lowest = f"the lowest from {first:g} on at which little text is lost: {lost}"
+        return found["tau"], f"proposed: tau={found['tau']:g}, {lowest}; {reason}"
+    if suggestion.tau is None:
+        return None, f"{none}; at tau={found['tau']:g}, {lost}"
+    return first, f"proposed: {reason}; {lost}"
+
+
+def _at_tau(
+    pairs: Pairs,
+    tau: float,
+    clusters: ClusterMethod,
+    truth: Truth | None,
+    lost: Callable[[NDArray[np.bool_]], float],
+) -> dict[str, Any]:
+    """Return pairs, clusters, removed documents and text lost; with truth, stories lost and duplicates left."""
     reported = pairs.at(tau)
     groups = cluster(reported, clusters=clusters)
     removed = pairs.n - len(groups.representatives)
+    kept = np.zeros(pairs.n, np.bool_)
+    kept[groups.representatives] = True
     measured = {}
     if truth is not None:
-        kept = np.zeros(pairs.n, np.bool_)
-        kept[groups.representatives] = True
         found = decided(kept, truth)
         measured = {"lost": found.lost, "left": found.left}
     return measured | {
@@ -103,6 +147,7 @@ def _at_tau(pairs: Pairs, tau: float, clusters: ClusterMethod, truth: Truth | No
         "chains": int(np.count_nonzero(cohesion(groups, reported.chunks()).chain)),
         "removed": removed,
         "removed_share": removed / max(pairs.n, 1),
+        "text_lost": lost(kept),
     }
 
 
@@ -159,7 +204,7 @@ def write_threshold_page(
     with replacing(folder / "threshold.html") as temporary:
         about = _about(name, comparison, chosen)
         temporary.write_text(rendered(f"Choosing τ: {name}", page, blocks, about), encoding="utf-8")
-    return f"{proposal(suggestion)}\n\n{_as_text(chosen)}\n\npairs around each candidate: {folder / 'threshold.html'}"
+    return f"{comparison.proposal}\n\n{_as_text(chosen)}\n\npairs around each candidate: {folder / 'threshold.html'}"
 
 
 def _pairs_to_compare(
@@ -190,13 +235,6 @@ def _pairs_to_compare(
         )  # fmt: skip
         blocks.append(packed([i, j], kept, tuple(column[row : row + 1] for column in columns), scheme, counts))
     return listed, blocks
-
-
-def proposal(suggestion: Suggestion) -> str:
-    """Return the proposed threshold with its reason."""
-    if suggestion.tau is None:
-        return f"no threshold is proposed: {suggestion.reason}"
-    return f"proposed: {suggestion.reason}"
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
@@ -235,13 +273,13 @@ def _about(name: str, comparison: Comparison, chosen: Sequence[Mapping[str, Any]
     rows, guides = comparison.rows, [candidate.tau for candidate in comparison.candidates]
     reasons = "".join(f"<li>τ = {c.tau:g}: {escape(c.why)}</li>" for c in comparison.candidates)
     return (
-        f"<p><code>{escape(name)}</code>: {escape(proposal(comparison.suggestion))}.</p>"
+        f"<p><code>{escape(name)}</code>: {escape(comparison.proposal)}.</p>"
         "<p>A threshold decides which pages count as the same. Compare the pairs below that just reach and just miss "
         f"each candidate, and choose the one that separates them as you would.</p><ul>{reasons}</ul>"
         f'{_as_html(chosen, ())}<div class="charts">{_histogram(comparison.suggestion, guides)}</div>'
         f"<details><summary>All thresholds</summary>{_as_html(rows, chosen)}<p>A giant chain is a cluster of 20 "
         "documents or more in which most pairs do not reach τ. Removed documents are those that go if one of each "
-        "cluster is kept.</p></details>"
+        "cluster is kept, and text lost is the fraction of word 5-grams in none of these.</p></details>"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from spotsigs.contracts import VectorCollection
 from spotsigs.defaults import TAU
 from spotsigs.errors import require
+from spotsigs.evaluation.text_lost import shares_lost
 from spotsigs.evaluation.threshold import FLOOR
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
@@ -12,6 +13,9 @@ from spotsigs.output_files import writing
 from spotsigs.records import Truth
 from spotsigs.reports.threshold_page import compare_thresholds, write_threshold_page
 from spotsigs.runs.stages import Run, readable_texts
+
+MOST_GRAMS = 1 << 20
+"""Word 5-grams, a sample by hash, from which the text lost at each threshold is estimated."""
 
 
 def threshold_report(method: Method, run: Run) -> str:
@@ -25,13 +29,14 @@ def threshold_report(method: Method, run: Run) -> str:
     require(not isinstance(run.collection, VectorCollection), f"{run.data} has vectors; a threshold page shows pages")
     with writing(run.folder):
         run.folder.mkdir(parents=True, exist_ok=True)
-    extracted = method.extract(run.collection, run.engine, strict=run.strict)
+    extracted = method.extract(run.collection, run.engine, strict=run.strict, grams=MOST_GRAMS)
     joined = method.joined(run.collection, extracted)
     lowest = SpotSigsTight(tau=FLOOR)
     distinct, matched = joined.distinct(lowest), joined(lowest)
     truth = Truth.from_clusters(matched.signatures.clusters)
     tau = TAU if method.tau is None else method.tau
-    comparison = compare_thresholds(matched.pairs, distinct.similarity, tau, truth, method.clusters)
+    lost = shares_lost(matched.signatures.grams)
+    comparison = compare_thresholds(matched.pairs, distinct.similarity, tau, truth, method.clusters, lost)
     return write_threshold_page(
         run.folder, run.data, comparison, matched, readable_texts(method, run), method.signature
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from spotsigs.clustering.clusters import GIANT, ClusterMethod, Cohesion
 from spotsigs.errors import counted
+from spotsigs.evaluation.text_lost import FEWEST_REMOVED, is_much
 from spotsigs.method import Method
 from spotsigs.records import Clusters
 from spotsigs.signatures.boilerplate import Boilerplate
@@ -27,13 +28,8 @@ MOST_NEAR = 0.25
 """Fraction of pairs near tau above which tau is not in a valley: .03 to .19 were measured if
 pages differ in more than their story, .29 to .39 if unrelated pages share a template."""
 
-
-MOST_LOST, MOST_REMOVED_LOST = 0.05, 0.01
-"""Fraction of the text in no kept page, and of the removed pages that are mostly lost, above which a run warns."""
-
-FEWEST_REMOVED = 100
-"""Least number of removed pages for this warning: where a few pages are most of a collection, their templates are much
-of its text."""
+MOST_REMOVED_LOST = 0.01
+"""Fraction of the removed pages that are mostly lost above which a run warns."""
 
 
 def near_tau(chunks: Iterable[tuple[Any, ...]], tau: float | None) -> float | None:
@@ -96,7 +92,7 @@ def text_warning(method: Method, lost: float, mostly_lost: int, removed: int) ->
     """
     if method.tau is None or method.tau >= 0.9 or removed < FEWEST_REMOVED:
         return ""
-    if lost > MOST_LOST:
+    if is_much(lost, removed):
         return f"warning: {100 * lost:.1f} % of the text is in no kept page; give {_higher(method.tau)}"
     if mostly_lost > MOST_REMOVED_LOST * removed:
         some = f"{mostly_lost:,} of {counted(removed, 'removed page')}"

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import warnings
 
 import numpy as np
@@ -12,11 +13,14 @@ from runs import planned
 from spotsigs.clustering.clusters import cluster
 from spotsigs.errors import InputError
 from spotsigs.evaluation.metrics import ends, evaluate
+from spotsigs.evaluation.text_lost import text_lost
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.records import Pairs, Truth
 from spotsigs.reports.charts import LogAxis, histogram
 from spotsigs.reports.threshold_page import around
+from spotsigs.runs.stages import readable_texts
 from spotsigs.runs.thresholds import threshold_report
+from spotsigs.signatures.extract import grams_of
 
 EVIL = "<img src=x onerror='window.hacked=1'></script><script>window.hacked=1</script> the cat is here"
 
@@ -33,6 +37,7 @@ def test_the_table_says_what_runs_at_each_threshold_do(tmp_path):
     assert "proposed: tau=0.278" in told
     assert {"0.1", "0.278", "0.44", "1.0"} <= {row["tau"] for row in rows}
     joined = method.joined(run.collection, method.extract(run.collection, run.engine))
+    texts = list(readable_texts(method, run))
     for row in rows[::6]:
         matched = joined(BruteForce(tau=float(row["tau"])))
         truth = Truth.from_clusters(matched.signatures.clusters)
@@ -41,6 +46,8 @@ def test_the_table_says_what_runs_at_each_threshold_do(tmp_path):
         assert int(row["pairs"]) == len(pairs)
         assert int(row["clusters"]) == np.count_nonzero(groups.sizes > 1)
         assert int(row["removed"]) == pairs.n - len(groups.representatives)
+        kept = np.isin(np.arange(pairs.n), groups.representatives)
+        assert float(row["text_lost"]) == text_lost(grams_of(texts), kept).share
         assert float(row["recall"]) == pytest.approx(quality.recall)
         assert float(row["lost"]) == pytest.approx(quality.stories_lost / quality.stories)
         assert float(row["left"]) == pytest.approx(quality.duplicates_left / quality.duplicates)
@@ -96,9 +103,26 @@ def page(tmp_path_factory):
 
 def test_without_truth_and_without_a_valley(page):
     path, told = page
-    assert "no threshold is proposed" in told
+    assert re.search(r"no threshold is proposed: .*; at tau=0.44, \d+.\d % of the text is in no kept page", told)
     assert "Prec." not in told
     assert "Prec." not in path.read_text()
+
+
+def test_without_truth_much_lost_text_raises_the_threshold(tmp_path):
+    """Of each two pages, 0 to 19 of 20 sentences are the same, so that no valley separates them."""
+    same = [(k, n if n < k % 20 else n + 20 * twin) for k in range(300) for twin in (0, 1) for n in range(20)]
+    words = [f"the {k}x{n} of {k}y{n}" for k, n in same]
+    rows = [{"id": str(k), "text": " ".join(words[20 * k : 20 * k + 20])} for k in range(600)]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = ("data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", "idf_min=0")
+    *_, told = chosen(tmp_path, *words, "tau=0.8")
+    assert "no threshold is proposed" in told
+    *_, told = chosen(tmp_path, *words, "tau=0.1")
+    rows = list(csv.DictReader((tmp_path / "threshold" / "threshold.csv").open()))
+    few = [row["tau"] for row in rows if float(row["text_lost"]) <= 0.05 or int(row["removed"]) < 100]
+    assert float(few[0]) > 0.3
+    assert f"proposed: tau={few[0]}, the lowest from 0.1 on at which little text is lost: 4.5 % of the text" in told
+    assert f"τ = {few[0]}: text lost" in (tmp_path / "threshold" / "threshold.html").read_text()
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install chromium to run browser tests")
