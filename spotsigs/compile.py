@@ -36,6 +36,7 @@ from spotsigs.signatures.template_kernels import PageFeatures, PageLinks, remove
 from spotsigs.signatures.template_removal import TemplateRemoval, features_of, over_pages
 from spotsigs.terminal import set_up_logging
 from spotsigs.text.checksums import checksums
+from spotsigs.text.hashing import hash_sentences
 from spotsigs.text.tokens import tokenize_marked
 from spotsigs.text.visible import VisibleText
 
@@ -48,7 +49,7 @@ def _html() -> None:
 
 
 def _tokens() -> None:
-    tokenize_marked("the page")
+    hash_sentences(tokenize_marked("the page"))
     checksums(Document(id="", content=b""), "the page")
 
 

@@ -104,6 +104,10 @@ class Tokens:
         the text has no marks.
     text : str
         The text that was cut, without marks of links: with case, punctuation and white space.
+    source : ndarray of uint8
+        UTF-8 of that text, lower-cased if a character beyond ASCII changes; see `spotsigs.text.hashing.hash_sentences`.
+    stops : ndarray of int32, shape (n_tokens,)
+        Byte offsets in ``source`` at which the tokens end.
     """
 
     buffer: NDArray[np.uint8]
@@ -111,6 +115,8 @@ class Tokens:
     ends: NDArray[np.int32]
     links: NDArray[np.int32] | None = None
     text: str = field(default="", repr=False)
+    source: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8), repr=False)
+    stops: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -123,14 +129,14 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class WordGrams:
-    """Distinct word 5-grams of each text of a batch, or a sample of them by their hashes.
+    """Distinct word 5-grams and sentences of each text of a batch, or a sample of them by their hashes.
 
     Attributes
     ----------
     indptr : ndarray of int64, shape (n + 1,)
         Row ``r`` is ``indptr[r]:indptr[r + 1]``.
     hashes : ndarray of uint64, shape (nnz,)
-        XXH64 of the 5-grams, distinct and ascending within a row.
+        XXH64 of the 5-grams, made even, and of the sentences, made odd, distinct and ascending within a row.
     bits : int
         The hashes begin with so many zero bits; the others are left out.
     """

@@ -28,19 +28,22 @@ _KEPT = -1  # instead of the row of a kept page
 
 @dataclass(frozen=True, slots=True)
 class TextLost:
-    """Distinct word 5-grams of a collection that no kept page contains.
+    """Distinct word 5-grams and sentences of a collection that no kept page contains.
 
     Attributes
     ----------
     share : float
         Fraction of the distinct 5-grams of all pages that no kept page contains; 0 without any.
+    of_sentences : float
+        The same fraction of the distinct sentences.
     of_page : ndarray of float64, shape (n,)
         The same fraction of each removed page's own 5-grams; NaN for kept pages, and for pages without a counted one.
     one_in : int
-        One in so many distinct 5-grams is counted; the fractions are estimates unless it is 1.
+        One in so many distinct 5-grams and sentences is counted; the fractions are estimates unless it is 1.
     """
 
     share: float
+    of_sentences: float
     of_page: NDArray[np.float64]
     one_in: int
 
@@ -104,16 +107,16 @@ def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def text_lost(grams: Iterable[WordGrams], kept: NDArray[np.bool_], *, most_bytes: int = MOST_BYTES) -> TextLost | None:
-    """Measure the text that no kept page contains, in one pass over the word 5-grams of the pages.
+    """Measure the text that no kept page contains, in one pass over the word 5-grams and sentences of the pages.
 
     Parameters
     ----------
     grams : iterable of WordGrams
-        Word 5-grams of the pages, in order, in batches.
+        Word 5-grams and sentences of the pages, in order, in batches.
     kept : ndarray of bool, shape (n,)
         The pages that are kept.
     most_bytes : int
-        Memory for hashes. If those of all 5-grams do not fit, one in two, four, ... is counted, by its hash.
+        Memory for hashes. If all do not fit, one in two, four, ... is counted, by its hash.
 
     Returns
     -------
@@ -152,13 +155,14 @@ def shares_lost(grams: WordGrams | None) -> Callable[[NDArray[np.bool_]], float]
     if grams is None:
         return lambda kept: 0.0
     distinct = _distinct(grams.hashes)
+    is_gram = _is_gram(distinct)
     gram = np.searchsorted(distinct, grams.hashes).astype(np.int32)
     sizes = np.diff(grams.indptr)
 
     def share(kept: NDArray[np.bool_]) -> float:
         stays = np.zeros(len(distinct), np.bool_)
         stays[gram[np.repeat(kept, sizes)]] = True
-        return float(np.count_nonzero(~stays) / max(len(distinct), 1))
+        return int((is_gram & ~stays).sum()) / max(int(is_gram.sum()), 1)
 
     return share
 
@@ -168,8 +172,17 @@ def _measured(sample: _Sample, n: int) -> TextLost:
     at = np.searchsorted(kept, hashes)
     lost = at == len(kept)
     lost[~lost] = kept[at[~lost]] != hashes[~lost]
-    n_lost = len(_distinct(hashes[lost]))
-    own = np.bincount(rows, minlength=n)
+    is_gram, kept_grams, lost_grams = map(_is_gram, (hashes, kept, _distinct(hashes[lost])))
+    own = np.bincount(rows[is_gram], minlength=n)
     of_page = np.full(n, np.nan)
-    np.divide(np.bincount(rows[lost], minlength=n), own, out=of_page, where=own > 0)
-    return TextLost(n_lost / max(len(kept) + n_lost, 1), of_page, 1 << sample.bits)
+    np.divide(np.bincount(rows[is_gram & lost], minlength=n), own, out=of_page, where=own > 0)
+    n_grams, n_sentences = int(lost_grams.sum()), int((~lost_grams).sum())
+    share = n_grams / max(int(kept_grams.sum()) + n_grams, 1)
+    of_sentences = n_sentences / max(int((~kept_grams).sum()) + n_sentences, 1)
+    return TextLost(share, of_sentences, of_page, 1 << sample.bits)
+
+
+def _is_gram(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Whether hashes of `WordGrams` are of 5-grams, not of sentences."""
+    gram: NDArray[np.bool_] = hashes & np.uint64(1) == 0
+    return gram

@@ -129,6 +129,7 @@ class Result:
             "removed": int(np.count_nonzero(~kept)),
             "kept": int(np.count_nonzero(kept)),
             "text_lost": None if lost is None else lost.share,
+            "sentences_lost": None if lost is None else lost.of_sentences,
             "removed_mostly_lost": None if lost is None else lost.mostly_lost,
             "text_lost_one_in": None if lost is None else lost.one_in,
             "skipped": len(matched.skipped),

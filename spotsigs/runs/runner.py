@@ -28,7 +28,7 @@ from spotsigs.runs.provenance import TreeMemory, provenance
 from spotsigs.runs.result import Result
 from spotsigs.runs.stages import Known, Run, compute, readable_texts
 from spotsigs.runs.stores import discard, own_store
-from spotsigs.signatures.extract import grams_of, is_readable, name_hash, unique_names
+from spotsigs.signatures.extract import cutter, grams_of, is_readable, name_hash, texts, texts_for, unique_names
 from spotsigs.spelling import option
 from spotsigs.storage.atomic import claimed, locked, staging_folder
 from spotsigs.storage.locations import PRINTED, as_path, is_remote, remove, require_writable, upload
@@ -185,7 +185,8 @@ def _text_lost(result: Result, run: Run) -> TextLost | None:
     if matched.new_from and run.documents is run.collection:
         return None
     if matched.grams is None:
-        grams = grams_of(text for text in readable_texts(result.method, run) if text is not None)
+        scheme = result.method.signature
+        grams = grams_of(texts(run.documents, texts_for(scheme, result.method.text)), cutter(scheme))
     else:
         grams = matched.grams()
     most_bytes = MOST_BYTES if run.memory is None else run.memory // 16

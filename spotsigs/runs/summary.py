@@ -129,8 +129,9 @@ def _text_lost(metrics: Mapping[str, Any]) -> str:
     mostly, one_in = metrics["removed_mostly_lost"], metrics["text_lost_one_in"]
     have = "has more than half of its" if mostly == 1 else "have more than half of their"
     pages = f"{counted(mostly, 'removed page')} {have} text in no kept page"
-    sampled = f" (estimated from one in {one_in:,} word 5-grams)" if one_in > 1 else ""
-    return f"text lost: {100 * metrics['text_lost']:.1f} %; {pages}{sampled}"
+    sampled = f" (estimated from one in {one_in:,} word 5-grams and sentences)" if one_in > 1 else ""
+    shares = f"{100 * metrics['text_lost']:.1f} %, {100 * metrics['sentences_lost']:.1f} % of the sentences"
+    return f"text lost: {shares}; {pages}{sampled}"
 
 
 def _peak(metrics: dict[str, Any]) -> str:

@@ -26,7 +26,7 @@ from spotsigs.progress import progress
 from spotsigs.records import Document, Signatures, Skipped, Tokens, WordGrams
 from spotsigs.spelling import option
 from spotsigs.text.checksums import checksums
-from spotsigs.text.hashing import hash_shingles
+from spotsigs.text.hashing import hash_sentences, hash_shingles
 from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
 
 GRAM_WORDS = 5
@@ -92,7 +92,7 @@ def _counter(scheme: SignatureScheme) -> Callable[[Tokens, str], tuple[NDArray[n
     return lambda tokens, name: count_signatures(scheme(tokens))
 
 
-def _cutter(scheme: SignatureScheme) -> Callable[[str], Tokens]:
+def cutter(scheme: SignatureScheme) -> Callable[[str], Tokens]:
     """Return the function from the texts of `texts_for` to tokens."""
     return tokenize_marked if scheme.marked else tokenize
 
@@ -107,7 +107,7 @@ def site_of(name: str) -> str:
 def _rows(
     shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, grams: bool = False
 ) -> Iterator[_Row | Skipped]:
-    count, cut, none = _counter(scheme), _cutter(scheme), np.empty(0, np.uint64)
+    count, cut, none = _counter(scheme), cutter(scheme), np.empty(0, np.uint64)
     for record in read_texts(shard, texts_for(scheme, text)):
         if isinstance(record, Skipped):
             yield record
@@ -228,15 +228,17 @@ def _signatures(rows: Sequence[_Row], skipped: Sequence[Skipped], sample: _GramS
 
 
 def _grams(tokens: Tokens) -> NDArray[np.uint64]:
-    """Return the distinct hashes of the word 5-grams of a text, ascending."""
-    return count_signatures(hash_shingles(tokens, GRAM_WORDS))[0]
+    """Return the distinct hashes of the word 5-grams and sentences of a text, ascending."""
+    odd = np.uint64(1)
+    both = hash_shingles(tokens, GRAM_WORDS) & ~odd, hash_sentences(tokens) | odd
+    return count_signatures(np.concatenate(both))[0]
 
 
-def grams_of(texts: Iterable[str]) -> Iterator[WordGrams]:
-    """Yield the word 5-grams of each text; one that cannot be cut into tokens has none, and no signatures either."""
+def grams_of(texts: Iterable[str], cut: Callable[[str], Tokens] = tokenize) -> Iterator[WordGrams]:
+    """Yield the word 5-grams and sentences of each text; one that cannot be cut has none, and no signatures either."""
     for text in texts:
         try:
-            hashes = _grams(tokenize(text))
+            hashes = _grams(cut(text))
         except InputError:
             continue
         yield WordGrams(row_starts([len(hashes)]), hashes)
@@ -372,7 +374,7 @@ def extract(
     """
     # One page first: a bad parameter is an error, not a skipped document, and workers load compiled kernels.
     trial = Document(id="the first page", content=b"<p>the one")
-    _counter(scheme)(_cutter(scheme)(texts_for(scheme, text)(trial)), trial.id)
+    _counter(scheme)(cutter(scheme)(texts_for(scheme, text)(trial)), trial.id)
     shards = collection.shards()
     batches = []
     task = partial(extract_shard, text=text, scheme=scheme, strict=strict, grams=grams_a_shard(grams, len(shards)))

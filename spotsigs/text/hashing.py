@@ -1,4 +1,4 @@
-"""XXH64 (seed 0) of bytes and of runs of tokens (shingles), as kernels that copy nothing."""
+"""XXH64 (seed 0) of bytes, of runs of tokens (shingles) and of sentences, as kernels that copy nothing."""
 
 from __future__ import annotations
 
@@ -90,4 +90,50 @@ def hash_shingles(tokens: Tokens, k: int) -> NDArray[np.uint64]:
     if len(tokens) == 0:
         return np.empty(0, np.uint64)
     hashes: NDArray[np.uint64] = _hash_shingles(tokens.buffer, tokens.starts, tokens.ends, min(k, len(tokens)))
+    return hashes
+
+
+_MAY_END = np.isin(np.arange(256), [*b"\n\f!.?", 0xE3, 0xEF])
+
+
+@kernel
+def _ends_sentence(text: NDArray[np.uint8], at: int) -> bool:
+    byte, two = text[at], len(text) - at > 1
+    if byte == 46 or byte == 33 or byte == 63:  # . ! ?
+        after = text[at + 1] if two else np.uint8(0)
+        return not (48 <= after <= 57 or 97 <= after | 32 <= 122)
+    if byte == 0xE3 or byte == 0xEF:  # 3002, FF01 and FF1F, the same of Chinese and Japanese
+        mark = np.int64(text[at]) << 16 | np.int64(text[at + 1]) << 8 | np.int64(text[at + 2])
+        return bool(mark == 0xE38082 or mark == 0xEFBC81 or mark == 0xEFBC9F)
+    return byte == 12 or (byte == 10 and two and text[at + 1] == 10)
+
+
+@kernel
+def _hash_sentences(
+    text: NDArray[np.uint8],
+    stops: NDArray[np.int32],
+    buffer: NDArray[np.uint8],
+    starts: NDArray[np.int32],
+    ends: NDArray[np.int32],
+) -> NDArray[np.uint64]:
+    hashes, size, first = np.empty(len(starts), np.uint64), 0, 0
+    for n in range(len(starts)):
+        is_end = n + 1 == len(starts)
+        if not is_end:
+            for at in range(stops[n], stops[n + 1] - (ends[n + 1] - starts[n + 1])):  # up to the next token
+                if _MAY_END[text[at]]:
+                    is_end |= _ends_sentence(text, at)
+        if is_end:
+            hashes[size] = xxh64(buffer, starts[first], ends[n])
+            size, first = size + 1, n + 1
+    return hashes[:size]
+
+
+def hash_sentences(tokens: Tokens) -> NDArray[np.uint64]:
+    """Return the XXH64 of the tokens of each sentence joined by colons, in text order: uint64, shape (n,).
+
+    A sentence ends at a full stop, an exclamation or question mark, unless an ASCII letter or digit follows, at the
+    ideographic ones, at an empty line, and at a mark of a block.
+    """
+    hashes: NDArray[np.uint64] = _hash_sentences(tokens.source, tokens.stops, tokens.buffer, tokens.starts, tokens.ends)
     return hashes

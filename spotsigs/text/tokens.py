@@ -179,11 +179,11 @@ def tokenize(text: str) -> Tokens:
     if not isinstance(text, str):
         raise InputError(f"a text must be a str, got an object of type {type(text).__name__}")
     found = _cut(np.frombuffer(text.encode("utf-8", "replace"), np.uint8))
-    return replace(tokenize(text.lower()) if found is None else found[0], text=text)
+    return replace(tokenize(text.lower()) if found is None else found, text=text)
 
 
-def _cut(data: NDArray[np.uint8]) -> tuple[Tokens, NDArray[np.int32]] | None:
-    """Return the tokens of UTF-8 and the offset at which each ends; None if it must be lower-cased first."""
+def _cut(data: NDArray[np.uint8]) -> Tokens | None:
+    """Return the tokens of UTF-8; None if it must be lower-cased first."""
     require(len(data) <= MAX_BYTES, f"a text may have {MAX_BYTES:,} bytes, this one has {len(data):,}")
     buffer = np.empty(len(data) // 3 * 7 + 8, np.uint8)
     ends, stops = np.empty(len(data) // 2 + 2, np.int32), np.empty(len(data) // 2 + 2, np.int32)
@@ -192,7 +192,7 @@ def _cut(data: NDArray[np.uint8]) -> tuple[Tokens, NDArray[np.int32]] | None:
         return None
     starts = np.zeros(n, np.int32)
     starts[1:] = ends[: max(n - 1, 0)] + 1
-    return Tokens(buffer[: max(size - 1, 0)], starts, ends[:n]), stops[:n]
+    return Tokens(buffer[: max(size - 1, 0)], starts, ends[:n], source=data, stops=stops[:n])
 
 
 @kernel
@@ -227,11 +227,10 @@ def unmarked(text: str) -> str:
 def tokenize_marked(text: str) -> Tokens:
     """Cut a text of `spotsigs.text.visible.VisibleText.marked` into the tokens of `tokenize`, with their ``links``."""
     data = text.encode("utf-8", "replace")
-    found = _cut(np.frombuffer(data.translate(None, _MARKS), np.uint8))
-    if found is None:
+    tokens = _cut(np.frombuffer(data.translate(None, _MARKS), np.uint8))
+    if tokens is None:
         return replace(tokenize_marked(_lowered(text)), text=unmarked(text))
-    tokens, stops = found
-    links = _links_of(np.frombuffer(data, np.uint8), stops - (tokens.ends - tokens.starts))
+    links = _links_of(np.frombuffer(data, np.uint8), tokens.stops - (tokens.ends - tokens.starts))
     return replace(tokens, links=links, text=unmarked(text))
 
 

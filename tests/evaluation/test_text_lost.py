@@ -22,15 +22,17 @@ from spotsigs.spelling import command_spelling
 from spotsigs.text.visible import VisibleText
 
 WORDS = st.lists(st.sampled_from("a b c \u00c9t\u00e9 \u6771\u4eac\u90fd".split()), max_size=12).map(" ".join)
+ENDS = [*"a. b!\u201d c?d A.\u00c9 \u6771\u3002\u4eac \u03a3. \uff01 e.2 \u0130\uff1f .".split(), "\n\n", "b\fa"]
+SENTENCES = st.lists(st.sampled_from(["a", "\u00e9t\u00e9", *ENDS]), max_size=12).map(" ".join)
 
 
-@given(pages=st.lists(st.tuples(WORDS, st.booleans()), max_size=8))
-@examples(200)
+@given(pages=st.lists(st.tuples(WORDS | SENTENCES, st.booleans()), max_size=8))
+@examples(300)
 def test_it_is_that_of_sets_of_strings(pages):
     texts, kept = [text for text, _ in pages], [stays for _, stays in pages]
     found = text_lost(grams_of(texts), np.array(kept, np.bool_))
-    share, of_page = naive.text_lost.text_lost(texts, kept)
-    assert (found.share, found.one_in) == (share, 1)
+    share, of_sentences, of_page = naive.text_lost.text_lost(texts, kept)
+    assert (found.share, found.of_sentences, found.one_in) == (share, of_sentences, 1)
     assert [None if np.isnan(value) else value for value in found.of_page] == of_page
     assert found.mostly_lost == sum(value is not None and value > 0.5 for value in of_page)
 
@@ -76,7 +78,8 @@ def test_a_run_with_a_copy_reports_it(tmp_path):
     said = ran(tmp_path / "copied", "data=tiny", "tau=0.3", f"copy={tmp_path / 'copy'}")
     figures = json.loads((tmp_path / "copied/metrics.json").read_text())
     assert 0 < figures["text_lost"] < 1
-    assert f"text lost: {100 * figures['text_lost']:.1f} %; {figures['removed_mostly_lost']} removed page" in said
+    shares = f"{100 * figures['text_lost']:.1f} %, {100 * figures['sentences_lost']:.1f} % of the sentences"
+    assert f"text lost: {shares}; {figures['removed_mostly_lost']} removed page" in said
     own = pd.read_csv(tmp_path / "copied/removed.csv")["text_lost"]
     assert figures["removed_mostly_lost"] == (own > 0.5).sum()
     assert own.between(0, 1).all()
@@ -137,8 +140,8 @@ def test_batches_with_samples_of_different_size_are_counted_alike():
 
 
 def test_a_store_of_a_run_without_a_copy_gives_the_same(tmp_path):
-    words = ("data=tiny", "tau=0.3", "memory=1GB", f"store={tmp_path / 'store'}")
+    words = ("data=tiny", "tau=0.3", "memory=1GB", "boilerplate=remove", f"store={tmp_path / 'store'}")
     ran(tmp_path / "first", *words)
     said = ran(tmp_path / "again", *words, f"copy={tmp_path / 'copy'}")
-    fresh = ran(tmp_path / "fresh", *words[:3], f"copy={tmp_path / 'other'}")
+    fresh = ran(tmp_path / "fresh", *words[:4], f"copy={tmp_path / 'other'}")
     assert re.findall("text lost.*", said) == re.findall("text lost.*", fresh) != []

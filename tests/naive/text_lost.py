@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from naive.extract import shingles, tokens
 
+END = re.compile("[.!?](?![0-9A-Za-z])|[\u3002\uff01\uff1f\f]|\n(?=\n)")
 
-def text_lost(pages: Sequence[str], kept: Sequence[bool]) -> tuple[float, list[float | None]]:
-    """Return the fraction of all distinct word 5-grams in no kept page, and that of each removed page."""
-    sets = [set(shingles(tokens(page), 5)) for page in pages]
+
+def sentences(page: str) -> set[tuple[str, ...]]:
+    """Return the tokens of each sentence that has one."""
+    return {tuple(words) for part in END.split(page.lower()) if (words := tokens(part))}
+
+
+def text_lost(pages: Sequence[str], kept: Sequence[bool]) -> tuple[float, float, list[float | None]]:
+    """Return the fraction of all distinct word 5-grams in no kept page, of sentences, and of each removed page."""
+    share, of_page = _lost([set(shingles(tokens(page), 5)) for page in pages], kept)
+    return share, _lost([sentences(page) for page in pages], kept)[0], of_page
+
+
+def _lost(sets: Sequence[set], kept: Sequence[bool]) -> tuple[float, list[float | None]]:
     there = set().union(*(own for own, stays in zip(sets, kept, strict=True) if stays))
     everything = set().union(*sets)
     of_page = [None if stays or not own else len(own - there) / len(own) for own, stays in zip(sets, kept, strict=True)]
