@@ -115,8 +115,8 @@ class Observations(Experiment):
         runs = {}
         for name, collection in chosen.items():
             try:
-                runs[name] = _Runs(self, work, name, collection, settings)
-                runs[name].extract()
+                runs[name] = run = _Runs(self, work, name, collection, settings)
+                run.extract_once()
             except InputError as error:
                 raise InputError(f"{work.leave_out(name, error)}; the observations compare the collections") from error
         lsh = {name: run.tuned() for name, run in runs.items()}
@@ -186,7 +186,7 @@ class _Runs:
     chosen: StudiedCollection
     settings: Settings
 
-    def extract(self) -> None:
+    def extract_once(self) -> None:
         """Read the signatures of all that follows; an InputError if the collection cannot be fetched."""
         for treatment, signatures in EXTRACTED:
             methods = {str(k): self._method(choices) for k, choices in enumerate(signatures)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,28 @@ def values(array: Any) -> NDArray[Any]:
     return np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
 
 
-def text(values: Iterable[str]) -> Any:
-    """Return strings as an Arrow array."""
+def text(values: Iterable[str | None]) -> Any:
+    """Return strings as an Arrow array; None is null."""
     import pyarrow as pa
 
-    encoded = [value.encode() for value in values]
+    given = list(values)
+    encoded = [b"" if value is None else value.encode() for value in given]
     ends = np.cumsum([0, *map(len, encoded)])
-    array = pa.LargeStringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
-    return array.cast(pa.string())
+    stored = pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))
+    return pa.LargeStringArray.from_buffers(len(encoded), *stored, _bitmap(given)).cast(pa.string())
+
+
+def known_numbers(values: Sequence[float | None]) -> Any:
+    """Return numbers as an Arrow array of float64; None is null."""
+    import pyarrow as pa
+
+    stored = pa.py_buffer(np.array(values, np.float64))
+    return pa.Array.from_buffers(pa.float64(), len(values), [_bitmap(values), stored])
+
+
+def _bitmap(values: Sequence[Any]) -> Any:
+    """Return which values are known as a bitmap; None if all are."""
+    import pyarrow as pa
+
+    known = np.array([value is not None for value in values], bool)
+    return None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))

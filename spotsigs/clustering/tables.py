@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.arrow import numbers
+from spotsigs.arrays.arrow import known_numbers, numbers, text
 from spotsigs.arrays.row_blocks import flagged
 from spotsigs.clustering.clusters import Cohesion
 from spotsigs.clustering.decisions import Decisions
@@ -194,12 +194,15 @@ def _write_list(path: Path, header: Sequence[str], blocks: Iterator[Sequence[lis
     """Write columns in blocks of rows as Parquet and, on the way, as CSV."""
     import pyarrow as pa
 
-    kinds = {name: pa.float64() if name in ("similarity", "text_lost") else pa.string() for name in header}
-    with _row_groups(path.with_suffix(".parquet"), pa.schema(kinds)) as append:
+    kinds = [name in ("similarity", "text_lost") for name in header]
+    schema = pa.schema(
+        [(name, pa.float64() if number else pa.string()) for name, number in zip(header, kinds, strict=True)]
+    )
+    with _row_groups(path.with_suffix(".parquet"), schema) as append:
 
         def rows() -> Iterator[Sequence[Any]]:
             for columns in blocks:
-                append(list(columns))
+                append([known_numbers(c) if number else text(c) for c, number in zip(columns, kinds, strict=True)])
                 yield from zip(*columns, strict=True)
 
         write_csv(path.with_suffix(".csv"), header, rows())

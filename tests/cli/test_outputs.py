@@ -95,8 +95,6 @@ def test_printed_documents_are_those_of_a_copy_within_a_budget(tmp_path, capsysb
     printed = capsysbinary.readouterr()
     assert printed.out == free
     assert b"\nskipped x.jsonl@" in printed.err
-    peak = json.loads((tmp_path / "r" / "metrics.json").read_text())["peak_mb"]
-    assert 0 < peak < 1000
 
 
 @pytest.mark.parametrize(("out", "code"), [("closed", 141), ("/dev/full", 1)])

@@ -35,6 +35,7 @@ NOT_RUN = {
     r"hf://|commoncrawl|\$crawl|^spotsigs dedup crawl/ --format warc .*48GB|^docker ": "needs a network or Docker",
     r"experiment=(all|scale|table2|figure7|race)\b": "hours; the experiments have tests on small collections",
     r"-m benchmarks|-m data\.collections": "minutes to hours of measurements; benchmarks have tests of their own",
+    r"^time spotsigs dedup pages.jsonl": "measures the reader's own pages",
     r"mypackage|folder/of": "names the reader's own package or folder",
     r"results/one": "names folders of the reader",
     r"^(pytest|ruff|mypy|sphinx-build)": "a tool of developers",

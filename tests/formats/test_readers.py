@@ -9,6 +9,7 @@ import random
 import shutil
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pyarrow as pa
@@ -153,7 +154,11 @@ def test_each_yaml_names_a_class_and_its_fields(name):
     values = {key: value for key, value in values.items() if "${" not in str(value)}  # those come from the root
     values.pop("truth", None)  # a wrapper of the collection reads it
     module, _, cls = values.pop("_target_").rpartition(".")
-    collection = getattr(__import__(module, fromlist=[cls]), cls)(**values)
+    made = getattr(__import__(module, fromlist=[cls]), cls)
+    assert set(values) <= {field.name for field in fields(made) if field.init}
+    if name in ("huggingface", "ir_datasets"):  # they read their data set, tests/collections/test_named_sets.py
+        return
+    collection = made(**values)
     defaults = {key: getattr(collection, key) for key in values}
     assert defaults == values
 
