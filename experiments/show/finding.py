@@ -32,7 +32,7 @@ def finding(results: Path) -> list[str]:
     )
     return [
         f"F1 of spots less the best of words and shingles, whole pages: {leads}.",
-        f"Template removed, one text for all signatures: {same}.",
+        f"Template removed, one text for all: {same}.",
         _conclusion(facts, collections, whole, others),
         _cause(facts),
         *transfer(results),
@@ -77,14 +77,10 @@ def transfer(results: Path) -> list[str]:
     found = facts.get("observation 3: corrected p")
     if found is None:
         return []
-    costs = [
-        f"that of `{name.partition(': ')[2].partition(' to ')[0]}` costs {_number(fact)} on "
-        f"`{name.partition(' to ')[2].partition(' (')[0]}`"
-        for name, fact in facts.items()
-        if name.startswith("observation 3: ") and " to " in name
-    ]
+    costs = [fact for name, fact in facts.items() if name.startswith("observation 3: ") and " to " in name]
+    costs.sort(key=lambda fact: fact.value)
     verdict = "No threshold transfers" if found.text.endswith("holds") else "That no threshold transfers is undecided"
-    return [f"{verdict}: {'; '.join(costs)}."]
+    return [f"{verdict}: the best of one costs {_number(costs[0])} to {_number(costs[-1])} on another."]
 
 
 def outcome(facts: Mapping[str, Fact], hypothesis: str, collection: str, treatment: str) -> str:
