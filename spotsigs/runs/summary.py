@@ -82,7 +82,8 @@ def _remarks(result: Result, run: Run) -> list[str]:
     empty = metrics["documents"] - metrics["documents_matched"]
     if empty:
         missed = "" if result.quality is None else "; their pairs count as missed"
-        lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
+        listed = ": see kept.csv" if run.tables else ""
+        lines.append(f"{counted(empty, 'document')} with too few signatures to be compared{listed}{missed}")
     if few := metrics["documents_few_signatures"]:
         lines.append(f"{counted(few, 'document')} judged by fewer than {FEW} signatures")
     if shingled := metrics["documents_in_shingles"]:

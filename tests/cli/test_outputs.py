@@ -95,6 +95,7 @@ def test_printed_documents_are_those_of_a_copy_within_a_budget(tmp_path, capsysb
     printed = capsysbinary.readouterr()
     assert printed.out == free
     assert b"\nskipped x.jsonl@" in printed.err
+    assert b".csv" not in printed.err  # no table is kept
 
 
 @pytest.mark.parametrize(("out", "code"), [("closed", 141), ("/dev/full", 1)])
