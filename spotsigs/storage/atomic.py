@@ -11,8 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spotsigs.storage.locations import create_remote, is_remote
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 if sys.platform == "win32":  # temporary folders of killed processes are not deleted
     LOCK_EX = LOCK_NB = 0
@@ -73,6 +77,18 @@ def remove_temporary() -> None:
             path.rmdir() if path.is_dir() else path.unlink()
 
 
+def _try_lock(path: Path) -> tuple[FileLock, bool]:
+    """Return the lock of a file, and whether it was acquired: no other process has it."""
+    from filelock import FileLock, Timeout  # imported here: it takes 50 ms
+
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return lock, False
+    return lock, True
+
+
 @contextmanager
 def claimed(path: Path) -> Iterator[bool]:
     """Lock a path that need not exist, by a file next to it; yield False if another process has locked it.
@@ -81,12 +97,8 @@ def claimed(path: Path) -> Iterator[bool]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     name = path.parent / f".{path.name[:100]}.lock"
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(name)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
+    lock, acquired = _try_lock(name)
+    if not acquired:
         yield False
         return
     with _temporary(name):
@@ -149,12 +161,8 @@ def alone(folder: Path) -> Iterator[None]:
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(folder / LOCK)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
+    lock, acquired = _try_lock(folder / LOCK)
+    if not acquired:
         log.warning("waiting for another run that works on the store %s", folder)
         lock.acquire()
     try:
