@@ -141,7 +141,7 @@ def _guess(source: InputFile, alone: bool, columns: Sequence[str]) -> str | None
         return None if head is None else next((f"{kind}?" for word, kind in _NAMES if word in name), "folder?")
     names = (*CONTENT_COLUMNS, *(column.rpartition(".")[2] for column in columns))
     for pattern, name in _BEGINNINGS:
-        if re.match(pattern, head):  # JSON beside pages is often their metadata
+        if re.match(pattern, head):  # JSON next to pages is often their metadata
             return name if name != "jsonl" or any(f'"{key}"'.encode() in head for key in names) else "jsonl?"
     first = _first_line(head).lower()
     cells = [cell.strip() for sign in _DELIMITERS for cell in next(csv.reader([first], delimiter=sign), [])]

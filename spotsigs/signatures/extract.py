@@ -188,17 +188,17 @@ def extract_parts(
 
 
 class _GramSample:
-    """Word 5-grams of the parts of a shard: all, or one in two, four, ... by hash once there are more than `room`."""
+    """Word 5-grams of the parts of a shard: all, or one in two, four, ... by hash once there are more than `most`."""
 
-    def __init__(self, room: int) -> None:
-        self.room, self.size, self.bits = room, 0, 0
+    def __init__(self, most: int) -> None:
+        self.most, self.size, self.bits = most, 0, 0
 
     def of(self, rows: Sequence[_Row]) -> WordGrams | None:
-        if not self.room:
+        if not self.most:
             return None
         [hashes] = concatenated([(row.grams,) for row in rows], (np.uint64,))
         grams = WordGrams(row_starts([len(row.grams) for row in rows]), hashes).drawn(self.bits)
-        while self.size + len(grams.hashes) > self.room and self.bits < _MOST_BITS:
+        while self.size + len(grams.hashes) > self.most and self.bits < _MOST_BITS:
             self.bits, self.size = self.bits + 1, self.size // 2
             grams = grams.drawn(self.bits)
         self.size += len(grams.hashes)

@@ -56,10 +56,10 @@ def test_a_sample_estimates_it_within_its_memory():
     assert np.nanmean(exact.of_page) == pytest.approx(104 / 396, abs=0.02)
 
 
-@pytest.mark.parametrize("room", [1, 2, 3, 50, 1000])
-def test_any_memory_ends(room):
+@pytest.mark.parametrize("hashes", [1, 2, 3, 50, 1000])
+def test_any_memory_ends(hashes):
     pages, kept = collection(9)
-    assert 0 <= text_lost(grams_of(pages), kept, most_bytes=40 * room).share <= 1
+    assert 0 <= text_lost(grams_of(pages), kept, most_bytes=40 * hashes).share <= 1
 
 
 def test_repeated_pages_need_no_more_memory():
@@ -114,16 +114,16 @@ def shard_of(pages):
     return lambda: (Document(id=str(k), content=f"<p>{page}") for k, page in enumerate(pages))
 
 
-@given(pages=st.lists(WORDS, max_size=8), room=st.integers(1, 60), most=st.sampled_from([1, 1000, 10**9]))
+@given(pages=st.lists(WORDS, max_size=8), grams=st.integers(1, 60), most=st.sampled_from([1, 1000, 10**9]))
 @examples(100)
-def test_extraction_keeps_the_grams_of_each_text_or_a_sample_by_hash(pages, room, most):
-    parts = list(extract_parts(shard_of(pages), VisibleText(), Shingles(), grams=room, most=most))
+def test_extraction_keeps_the_grams_of_each_text_or_a_sample_by_hash(pages, grams, most):
+    parts = list(extract_parts(shard_of(pages), VisibleText(), Shingles(), grams=grams, most=most))
     of_text = [batch.hashes.tolist() for batch in grams_of(pages)]
     found = [part.grams.hashes[a:b].tolist() for part in parts for a, b in pairwise(part.grams.indptr.tolist())]
     bits = np.repeat([part.grams.bits for part in parts], [len(part) for part in parts])
     assert found == [[h for h in row if h >> 64 - int(b) == 0] for row, b in zip(of_text, bits, strict=True)]
-    assert all(len(part.grams.hashes) <= room for part in parts)
-    if sum(map(len, of_text)) <= room:
+    assert all(len(part.grams.hashes) <= grams for part in parts)
+    if sum(map(len, of_text)) <= grams:
         assert not bits.any()
     whole = concatenate(parts).grams
     assert whole.hashes.tolist() == [h for row in of_text for h in row if h >> 64 - whole.bits == 0]
