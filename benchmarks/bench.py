@@ -10,10 +10,11 @@ import argparse
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -118,9 +119,9 @@ class Bench:
         """Return each cell with its result."""
         return [asdict(cell) | result for cell, result in self.done.items()]
 
-    def contended(self) -> list[Cell]:
-        """Return the cells that other processes disturbed."""
-        return [cell for cell, result in self.done.items() if result.get("contended")]
+    def named(self, has: Callable[[Mapping[str, Any]], bool]) -> list[str]:
+        """Return the names of the cells whose results have a property."""
+        return [" ".join(map(str, asdict(cell).values())) for cell, result in self.done.items() if has(result)]
 
     def _too_slow(self, cell: Cell) -> str:
         """Return the reason why a cell takes too long, or an empty string.
@@ -166,9 +167,9 @@ def _run(cell: Cell) -> dict[str, Any]:
 def _key(cell: Cell) -> str:
     """Return a hash of all that a cell's result depends on: its parameters, code, libraries and machine."""
     files = ("join_tools.py", "allpairs.cpp", "requirements.txt")
-    own = [hashlib.sha256(Path(__file__).with_name(name).read_bytes()).hexdigest() for name in files]
+    own = [_sha256(Path(__file__).with_name(name).read_bytes()) for name in files]
     parts = [asdict(cell), repr(COLLECTIONS[cell.collection]), code_checksum(), own, machine()]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+    return _sha256(json.dumps(parts, sort_keys=True).encode())[:24]
 
 
 def machine() -> dict[str, str]:
@@ -257,6 +258,7 @@ def main() -> None:
     out = arguments.out or (ROOT / "results/runs/bench" if partial else ROOT / "results/bench")
     if not arguments.tables:
         out = written if committed else out
+        shutil.rmtree(written, ignore_errors=True)
         bench = Bench(ROOT / "results/cells/bench", 0 if partial else PATIENCE_SECONDS)
         with tqdm(plan(*chosen), unit="cell", disable=None) as bar:
             for cell in bar:
@@ -266,15 +268,32 @@ def main() -> None:
         pd.json_normalize(bench.rows()).to_csv(out / "cells.csv", index=False, lineterminator="\n")
         write_json(out / "machine.json", machine())
         if not arguments.tool:
-            speeds = pd.DataFrame(extraction.measure(few=partial))
+            documents = extraction.pages(few=partial)
+            speeds = pd.DataFrame(extraction.measure(documents))
             speeds.to_csv(out / "extraction.csv", index=False, lineterminator="\n")
     write_tables(out)
     print((out / "bench.md").read_text("utf-8"))
     if out == written:
-        contended = [" ".join(map(str, asdict(cell).values())) for cell in bench.contended()]
-        reasons = problems(provenance(), contended=contended)
+        disturbed = bench.named(is_contended) + [f"extraction, {step}" for step in speeds.step[speeds.contended]]
+        reasons = problems(provenance(), contended=disturbed, failed=bench.named(has_failed))
+        inputs = {name: _sha256(repr(collection).encode()) for name, collection in COLLECTIONS.items()}
+        inputs["PackageDocs"] = _sha256(b"".join(page.content for page in documents))
         seconds = time.perf_counter() - began
-        print(record(ROOT / "results", "bench", written, seconds=seconds, inputs={}, reasons=reasons))
+        print(record(ROOT / "results", "bench", written, seconds=seconds, inputs=inputs, reasons=reasons))
+
+
+def is_contended(result: Mapping[str, Any]) -> bool:
+    """Return whether other processes disturbed a cell."""
+    return bool(result.get("contended"))
+
+
+def has_failed(result: Mapping[str, Any]) -> bool:
+    """Return whether a cell ended with an error."""
+    return bool(result["status"] == "failed")
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 if __name__ == "__main__":

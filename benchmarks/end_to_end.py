@@ -1,11 +1,12 @@
 """Whole tools, from files to kept documents, as a user runs them: ``make race``, or ``make race SIZE=300`` to try it.
 
 Finished rows are in ``results/runs/race``, so that a stopped race continues; a complete one replaces ``results/race``.
+Trials write ``results/runs/race-trial``.
 
-Each run is a process on the same cores, after one on a few documents that compiles and fills caches. Seconds are those
-of the wall, core seconds those of all its processes, peak memory that of all its processes together (shared pages
-counted once, where the system reports them). The text of pages is extracted once for all tools that read text; its
-time is part of theirs. The documents that a tool keeps are compared with the truth.
+Each run is a process on the same cores, once, and after one of the tool on a few documents, which compiles and fills
+caches. Seconds are those of the wall, core seconds those of all its processes, peak memory that of all its processes
+together (shared pages counted once, where the system reports them). The text of pages is extracted once for all tools
+that read text; its time is part of theirs. The documents that a tool keeps are compared with the truth.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -35,7 +36,7 @@ from benchmarks.dedup_tools import TEXTS, TOOLS, documents
 from data.collections.newsframes import NewsFrames
 from data.collections.package_docs import PackageDocs
 from experiments.harness.machine_load import QUIET, ForeignLoad, wait_until_quiet
-from experiments.harness.manifest import problems, record
+from experiments.harness.manifest import checksum, problems, record
 from experiments.show.tables import Column, Table
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError
@@ -45,7 +46,8 @@ from spotsigs.records import Clusters, Document, Truth
 from spotsigs.runs.provenance import provenance
 
 ROOT = Path(__file__).parents[1]
-LIMIT_SECONDS = 600.0
+LIMIT_SECONDS = 180.0
+"""Seconds after which a run is stopped, ten times those of most."""
 SAMPLE_SECONDS = 0.2
 PATIENCE_SECONDS = 300.0
 """Seconds to wait for a quiet machine before a run of a whole collection."""
@@ -191,8 +193,11 @@ def evaluated(path: Path, out: Path) -> dict[str, Any]:
 class Race:
     """Runs of tools on one collection."""
 
-    def __init__(self, name: str, size: int | None, cores: Sequence[int], work: Path, limit: float) -> None:
+    def __init__(
+        self, name: str, size: int | None, cores: Sequence[int], work: Path, limit: float, warm: set[str]
+    ) -> None:
         self.name, self.cores, self.work, self.limit = name, cores, work, limit
+        self.warm = warm  # tools that have run
         self.patience = 0.0 if size else PATIENCE_SECONDS
         self.pages = work / f"{name}.jsonl"
         if not self.pages.exists():
@@ -213,7 +218,7 @@ class Race:
         """Return the texts of the pages, and the time and memory of their extraction."""
         if text not in self.texts:
             out = self._folder(text)
-            facts = self._timed(text, self.pages, out)
+            facts = self._timed(text, self.pages, out, self.patience)
             if facts["failed"]:
                 raise InputError(f"{text} of {self.name} cannot be extracted: {facts['remark']}")
             self.texts[text] = out / "texts.jsonl", facts
@@ -225,17 +230,18 @@ class Race:
         out.mkdir(parents=True)
         return out
 
-    def _timed(self, name: str, path: Path, out: Path) -> dict[str, Any]:
+    def _timed(self, name: str, path: Path, out: Path, patience: float = 0) -> dict[str, Any]:
         command = [sys.executable, "-m", "benchmarks.dedup_tools", name, str(path), str(out)]
-        return timed(command, self.cores, self.work / f"{name}.log", self.limit, self.patience)
+        return timed(command, self.cores, self.work / f"{name}.log", self.limit, patience)
 
     def _run(self, tool: str, path: Path, before: dict[str, Any]) -> dict[str, Any]:
-        few = self.work / "few.jsonl"
-        few.write_text("".join(islice(path.open(encoding="utf-8"), FEW)), encoding="utf-8")
-        facts: dict[str, Any] = {}
-        for each in (few, path):
-            out = self._folder("out")
-            facts = self._timed(tool, each, out)
+        if tool not in self.warm:
+            few = self.work / "few.jsonl"
+            few.write_text("".join(islice(path.open(encoding="utf-8"), FEW)), encoding="utf-8")
+            self._timed(tool, few, self._folder("out"))
+            self.warm.add(tool)
+        out = self._folder("out")
+        facts = self._timed(tool, path, out, self.patience)
         if not facts["failed"]:
             facts |= evaluated(path, out)
         if before:
@@ -246,12 +252,13 @@ class Race:
 
 
 def write(row: dict[str, Any], folder: Path, cores: int) -> None:
-    """Write a row into the table, in place of a previous one of the same tool, text and size of the collection."""
+    """Write a row into the table, without rows of other commits and previous ones of the same tool and text."""
     about = provenance()
     row |= {"commit": about["commit"], "dirty": about["dirty"], "cores": cores}
     output = {key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()}
     print(json.dumps(output), flush=True)
-    rows = sorted([*(each for each in rows_of(folder) if _order(each) != _order(row)), output], key=_order)
+    earlier = [each for each in rows_of(folder) if each["commit"] == row["commit"] and _order(each) != _order(row)]
+    rows = sorted([*earlier, output], key=_order)
     settings = [f"{name}: {tool.settings}." for name, tool in TOOLS.items()]
     caption = f"From files to kept documents, {cores} cores"
     Table(caption=caption, columns=COLUMNS, rows=rows, notes=[*NOTES, " ".join(settings)]).write(folder, "race")
@@ -282,13 +289,16 @@ WHOLE = (list(COLLECTIONS), list(TOOLS), None)
 """Values of the options of a complete race."""
 
 
-def committed(folder: Path, seconds: float) -> str:
+def committed(folder: Path, results: Path, seconds: float, inputs: Mapping[str, str]) -> str:
     """Replace the committed results by a copy of those of a complete race; return a sentence."""
-    contended = [f"{row['tool']} on {row['text']}" for row in rows_of(folder) if row["remark"] == "contended"]
-    reasons = problems(provenance(), contended=contended)
-    copy = folder.with_suffix(".writing")
+    names: dict[str, list[str]] = {"contended": [], "failed": []}
+    for row in rows_of(folder):
+        names.get(row["remark"].partition(":")[0], []).append(f"{row['tool']} on {row['text']}, {row['collection']}")
+    reasons = problems(provenance(), **names)
+    copy = results / "runs/race.writing"
+    shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder, copy)
-    return record(ROOT / "results", "race", copy, seconds=seconds, inputs={}, reasons=reasons)
+    return record(results, "race", copy, seconds=seconds, inputs=inputs, reasons=reasons)
 
 
 def main() -> None:
@@ -300,19 +310,23 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds after which a run is stopped")
     parser.add_argument("--work", type=Path, help="folder for inputs and outputs that remains; temporary if omitted")
-    parser.add_argument("--out", type=Path, help="folder of the table; results/runs/race if omitted")
+    parser.add_argument("--out", type=Path, help="folder of the table; results/runs/race, or race-trial for a part")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that no tool runs on
     usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(all_cores()))
     cores = usable[: chosen.cores]
-    out, began = chosen.out or ROOT / "results/runs/race", time.perf_counter()
     partial = [f"--{name}" for name in ("collection", "tool", "size") if getattr(chosen, name) not in WHOLE]
+    runs, began = ROOT / "results/runs", time.perf_counter()
+    out = chosen.out or runs / ("race-trial" if partial else "race")
+    warm: set[str] = set()
+    inputs: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         work = chosen.work or Path(folder)
         work.mkdir(parents=True, exist_ok=True)
         for name in chosen.collection:
             try:
-                race = Race(name, chosen.size, cores, work, chosen.limit)
+                race = Race(name, chosen.size, cores, work, chosen.limit, warm)
+                inputs[name] = checksum(race.pages)
                 for row in race.rows(chosen.tool, _finished(out, len(cores))):
                     write(row, out, len(cores))  # after each tool: a race takes long
             except InputError as error:
@@ -321,7 +335,7 @@ def main() -> None:
     if (out / "race.md").exists():
         print((out / "race.md").read_text("utf-8"))
     if not chosen.out and not partial:
-        print(committed(out, time.perf_counter() - began))
+        print(committed(out, ROOT / "results", time.perf_counter() - began, inputs))
 
 
 if __name__ == "__main__":

@@ -46,10 +46,14 @@ def signatures(documents: Sequence[Document]) -> None:
 STEPS = {"bare parser (selectolax)": parse, "pages to text": text, "pages to signatures": signatures}
 
 
-def measure(*, few: bool) -> list[dict[str, Any]]:
+def pages(*, few: bool) -> list[Document]:
+    """Return the first pages of the documentation."""
+    read = islice(package_docs_html(None), FEW_PAGES if few else PAGES)
+    return [replace(page, content=page.content.encode()) for page in read]
+
+
+def measure(documents: Sequence[Document]) -> list[dict[str, Any]]:
     """Return MB/s of each step in one process, then of pages to signatures on all cores."""
-    pages = islice(package_docs_html(None), FEW_PAGES if few else PAGES)
-    documents = [replace(page, content=page.content.encode()) for page in pages]
     size = sum(len(page.content) for page in documents) / 1e6
     about = {"collection": "SQLAlchemy's documentation", "pages": len(documents), "mb": size}
     rows = [{"step": step} | about | _speed(size, partial(run, documents)) for step, run in STEPS.items()]

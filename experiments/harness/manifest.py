@@ -13,12 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from experiments.show.overview import UNLISTED
 from spotsigs.output_files import write_csv
 from spotsigs.runs.provenance import CODE, git, provenance
 
 NAME = "manifest.csv"
-UNLISTED = ("cells", "runs", "variants", "threshold")
-"""Subfolders of the results that are not committed."""
 PRODUCERS = ("run.py experiment=", "bench.py", "end_to_end.py")
 """Beginnings of the commands that write results."""
 DERIVED = ("README.md", "claims.csv", "claims.md")
@@ -51,18 +50,25 @@ class ManifestRow:
     inputs: str
 
 
-def problems(about: Mapping[str, Any], left_out: Sequence[str] = (), contended: Sequence[str] = ()) -> list[str]:
+def problems(
+    about: Mapping[str, Any],
+    left_out: Sequence[str] = (),
+    contended: Sequence[str] = (),
+    failed: Sequence[str] = (),
+) -> list[str]:
     """Return the reasons why the results of a run do not replace committed ones; none if they may.
 
     Parameters
     ----------
     about : mapping
         Provenance, see `spotsigs.runs.provenance.provenance`.
-    left_out, contended : sequence of str
-        Collections or methods that the run left out, and those whose times other processes disturbed.
+    left_out, contended, failed : sequence of str
+        Collections or methods that the run left out, those whose times other processes disturbed, and those that
+        ended with an error.
     """
     found = [f"{name} is left out" for name in left_out]
     found += [f"other processes disturbed the times of {name}" for name in contended]
+    found += [f"{name} failed" for name in failed]
     if about["commit"] is None:
         found.append("the code is in no checkout")
     if about["dirty"]:

@@ -12,6 +12,8 @@ from experiments.show.finding import finding
 from experiments.show.tables import Column, Table
 from spotsigs.output_files import read_json
 
+UNLISTED = ("cells", "runs", "variants", "threshold")
+"""Subfolders of the results that are not committed."""
 FILES = (
     "`python run.py experiment=all` writes every table and figure below ([how](../docs/reproduction.md)), and "
     "`experiment=claims` writes this page. `make bench` and `make race` write `bench/` and `race/` "
@@ -53,7 +55,7 @@ def _files(results: Path) -> list[str]:
     """Return the tables and the figures of a results folder."""
     tables, figures = [], []
     for path in sorted(results.glob("*/*.json")):
-        about = {} if path.parent.name in ("cells", "runs") else read_json(path)
+        about = {} if path.parent.name in UNLISTED else read_json(path)
         name, command = (
             path.relative_to(results).with_suffix(""),
             f"`python run.py experiment={about.get('experiment')}`",

@@ -17,6 +17,7 @@ import pandas as pd
 from experiments.claims.facts import read_facts
 from experiments.claims.published import published
 from experiments.show.finding import finding
+from experiments.show.overview import UNLISTED
 from spotsigs import __version__
 from spotsigs.output_files import read_json, write_text
 
@@ -218,17 +219,16 @@ def version(_: Path) -> str:
 def runs(results: Path) -> str:
     """Return when, where and at which commits the listed results were made, and how long it took."""
     files = pd.read_csv(results / "manifest.csv")
-    made = files.drop_duplicates("command")
+    made = files.assign(name=files.file.str.partition("/")[0]).drop_duplicates("name")
     rows = []
     for commit, of in made.groupby("commit", sort=False):
-        names = ", ".join(_experiment(command) for command in of.command)
+        names = ", ".join(f"`{name}`" for name in of.name)
         hours, machines = f"{of.seconds.sum() / 3600:.1f}", ", ".join(sorted(set(of.machine)))
         rows.append([f"`{commit[:8]}`", str(of.date.max()), names, hours, machines])
-    return _table(["commit", "date", "results", "hours", "machine"], rows)
-
-
-def _experiment(command: str) -> str:
-    return f"`{command.partition('experiment=')[2].split()[0]}`"
+    folders = {path.name for path in results.iterdir() if path.is_dir()} - {*UNLISTED, *made.name}
+    earlier = ", ".join(f"`{name}`" for name in sorted(folders))
+    note = f"\n{earlier} are of earlier commits, which their json names, and not in the manifest.\n" if earlier else ""
+    return _table(["commit", "date", "results", "hours", "machine"], rows) + note
 
 
 SECTIONS: dict[str, Callable[[Path], str]] = {

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.bench import Bench, Cell, joins_table, plan, write_tables
+from benchmarks.bench import Bench, Cell, has_failed, is_contended, joins_table, plan, write_tables
 from benchmarks.join_tools import TOOLS, UnavailableError, agreement
 from data.collections.wt10g_like import Wt10gLike
 from spotsigs.matching.prefix_join import self_join
@@ -78,6 +78,14 @@ def test_tools_that_would_take_too_long_are_omitted(tmp_path):
     bench.done[Cell("short 20k", "rensa", 0.9, 2)] = {"status": "limit", "reason": "> 180 s"}
     bench.measure(Cell("short 100k", "rensa", 0.9, 2))
     assert bench.done[Cell("short 100k", "rensa", 0.9, 2)]["reason"] == "too slow on short 20k"
+
+
+def test_disturbed_and_failed_cells_are_named(tmp_path):
+    bench = Bench(tmp_path)
+    states = ({"status": "ok", "contended": True}, {"status": "failed"}, {"status": "limit"}, {"status": "omitted"})
+    bench.done = {Cell("short 20k", "rensa", 0.9, threads): state for threads, state in enumerate(states)}
+    assert bench.named(is_contended) == ["short 20k rensa 0.9 0"]
+    assert bench.named(has_failed) == ["short 20k rensa 0.9 1"]
 
 
 def test_the_plan_can_be_narrowed():

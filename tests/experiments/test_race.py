@@ -3,8 +3,10 @@
 import csv
 import importlib.util
 import json
+import re
 import sys
 from collections import Counter
+from pathlib import Path
 
 import naive
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 
 from benchmarks import end_to_end as race
 from benchmarks.dedup_tools import TOOLS, datatrove_groups, words5, write_decisions
+from experiments.harness import manifest
 
 TEXTS = {
     "a1": "one two three four five six",
@@ -111,7 +114,7 @@ def test_a_stopped_race_stops_its_tool(tmp_path, monkeypatch):
     assert all(child.status() == race.psutil.STATUS_ZOMBIE or child.wait(5) is not None for child in started)
 
 
-def test_rows_of_previous_races_are_kept_unless_they_ran_again(tmp_path):
+def test_rows_of_previous_races_are_kept_unless_they_ran_again(tmp_path, monkeypatch):
     row = {"collection": "package_docs_html", "documents": 200, "tool": "rensa", "text": "whole page", "seconds": 1.0}
     changes = (
         {},
@@ -131,3 +134,62 @@ def test_rows_of_previous_races_are_kept_unless_they_ran_again(tmp_path):
         ("package_docs_html", 200, "rensa", 2.0),
     ]
     assert len((tmp_path / "race.csv").read_text().splitlines()) == 5
+    monkeypatch.setattr(race, "provenance", lambda: ABOUT)
+    race.write(row, tmp_path, 2)
+    [left] = race.rows_of(tmp_path)
+    assert left["commit"] == ABOUT["commit"]
+
+
+ABOUT = {
+    "command": ["end_to_end.py"],
+    "commit": "1a" * 20,
+    "dirty": False,
+    "machine": {"processor": "some", "cores": 2},
+}
+
+
+@pytest.mark.parametrize(
+    ("remark", "reason"),
+    [
+        ("", None),
+        ("> 180 s", None),
+        ("contended", "disturbed the times of rensa"),
+        ("failed: no", "rensa on .* failed"),
+    ],
+)
+def test_a_race_replaces_results_if_no_row_is_contended_or_failed(tmp_path, monkeypatch, remark, reason):
+    for module in (race, manifest):
+        monkeypatch.setattr(module, "provenance", lambda: ABOUT)
+    runs = tmp_path / "runs/race"
+    row = {"collection": "newsframes", "documents": 9, "tool": "rensa", "text": "whole page", "remark": remark}
+    race.write(row, runs, 2)
+    stated = race.committed(runs, tmp_path, 1.5, {"newsframes": "2b"})
+    assert runs.exists()
+    assert (tmp_path / "race").exists() == (reason is None)
+    assert (tmp_path / "variants/race/race.json").exists() == (reason is not None)
+    rows = {row.file: row for row in manifest.read(tmp_path)}
+    if reason:
+        assert re.search(reason, stated)
+        assert rows == {}
+    else:
+        assert rows["race/race.json"].commit == ABOUT["commit"]
+        assert (rows["race/race.json"].seconds, rows["race/race.json"].inputs) == (1.5, '{"newsframes": "2b"}')
+        assert manifest.PRODUCERS[2] == rows["race/race.json"].command
+
+
+def test_a_tool_runs_on_few_documents_once(tmp_path, monkeypatch):
+    ran = []
+
+    def timed(command, cores, log, limit, patience):
+        ran.append((command[3], Path(command[4]).name))
+        (Path(command[5]) / "texts.jsonl").write_text("{}\n" * 99)
+        return {"failed": False, "remark": "", "seconds": 1.0, "core_seconds": 1.0, "peak_mb": 1.0}
+
+    monkeypatch.setattr(race, "timed", timed)
+    monkeypatch.setattr(race, "evaluated", lambda path, out: {})
+    monkeypatch.setattr(race, "write_collection", lambda name, path, size: path.write_text("{}\n" * 99))
+    warm = set()
+    for name in race.COLLECTIONS:
+        list(race.Race(name, None, [0], tmp_path, 9.0, warm).rows(["SpotSigs", "rensa"], set()))
+    assert Counter(ran)["SpotSigs", "few.jsonl"] == Counter(ran)["rensa", "few.jsonl"] == 1
+    assert Counter(tool for tool, _ in ran)["rensa"] == 5
