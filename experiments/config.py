@@ -11,7 +11,7 @@ from errno import EACCES, EDQUOT, EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import yaml
@@ -37,6 +37,9 @@ from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.signatures.idf import Idf
 from spotsigs.spelling import spelled
 from spotsigs.storage.atomic import place_of
+
+if TYPE_CHECKING:
+    from spotsigs.runs.stages import Run
 
 NOT_OF_RESULTS = ("experiment", "workers", "threads", "engine")
 """Keys that change no result of an experiment."""
@@ -103,6 +106,13 @@ class Settings:
     timing: bool
     experiment: Any = None
     work: Any = None
+
+    def run(self, folder: Path) -> Run:
+        """Return the run of the collection that writes to a folder."""
+        from spotsigs.runs.stages import Run
+
+        data = self.names["data"]
+        return Run(collection=self.collection, data=data, folder=folder, engine=self.engine, seed=self.seed)
 
 
 @dataclass

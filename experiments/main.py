@@ -43,19 +43,12 @@ def _run(chosen: Settings, config: DictConfig) -> float | None:
     from experiments.claims.published import published_row
     from experiments.show.table1_row import printed_row
     from spotsigs.runs.runner import execute
-    from spotsigs.runs.stages import Run
     from spotsigs.runs.summary import summary
 
     folder, about = Path(HydraConfig.get().runtime.output_dir), files(config, chosen)
     if not is_folder_chosen():
         require_same(folder, about["config.yaml"])
-    run = Run(
-        collection=chosen.collection,
-        data=chosen.names["data"],
-        folder=folder,
-        engine=chosen.engine,
-        seed=chosen.seed,
-    )
+    run = chosen.run(folder)
     result = execute(chosen.method, run, about=about)
     print(summary(result, run))
     paper = published_row(result.metrics, overrides())

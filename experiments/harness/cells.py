@@ -15,8 +15,6 @@ Cell = dict[str, Any]
 FIRST = ("collection", "method", "tau", "program", "idf_min", "idf_max")
 """First columns of the table of cells."""
 
-TIMES = ("sort_hash_ms", "cluster_ms", "total_ms")
-
 
 def cell_of(
     metrics: Mapping[str, Any], *, label: str = "", seed: int, commit: str | None, contended: bool = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -13,16 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
-from experiments.config import composed, overrides
 from experiments.harness.extracted_collections import Stored
 from spotsigs.arrays.kernel import kernel
 from spotsigs.clustering.clusters import cluster
-from spotsigs.contracts import Collection, Shard
 from spotsigs.errors import require
 from spotsigs.evaluation.documents import stories as stories_of
 from spotsigs.evaluation.metrics import ends, evaluate, micro_averages
 from spotsigs.method import Method
-from spotsigs.records import Clusters, Document, FloatArray, IntArray, Pairs, Skipped, Truth
+from spotsigs.records import Clusters, FloatArray, IntArray, Pairs, Truth
 
 RESAMPLES = 400
 """Bootstrap samples of an interval."""
@@ -31,53 +28,6 @@ SITES = {"gold": r"/(.+)-[0-9]+\.html$", "newsframes": r"/(.+)-[0-9]+\.html$", "
 """Pattern of the site in the id of a document, by the name of the collection."""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, kw_only=True)
-class HalvedCollection:
-    """Collection of a study, and its cut into halves.
-
-    Attributes
-    ----------
-    data : str
-        Overrides of ``data``, separated by spaces.
-    site : str
-        Regular expression whose group is the site in the id of a document; empty if there are no sites.
-    stories : bool
-        Cut the stories, too. False if a story is part of one site.
-    """
-
-    data: str
-    site: str = ""
-    stories: bool = True
-
-    def halves(self) -> list[Half]:
-        """Return both halves."""
-        whole = composed(*self.data.split(), *origin(self.data)).collection
-        return [Half(collection=whole, number=number, site=self.site, stories=self.stories) for number in (0, 1)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Half(Collection):
-    """Documents of a collection whose story and whose site are in one half, 0 or 1; see `HalvedCollection`."""
-
-    collection: Any
-    number: int
-    site: str = ""
-    stories: bool = True
-
-    def shards(self) -> Sequence[Shard]:
-        """Return the shards of the collection without the other documents."""
-        return [partial(_kept, shard, self) for shard in self.collection.shards()]
-
-    def __contains__(self, document: Document) -> bool:
-        names = [("site", site_of(document.id, self.site))] if self.site else []
-        names += [("story", document.cluster or document.id)] if self.stories else []
-        return all(_checksum(*name) & 1 == self.number for name in names)
-
-
-def _kept(shard: Shard, part: Half) -> Iterator[Document | Skipped]:
-    return (record for record in shard() if isinstance(record, Document) and record in part)
 
 
 def site_of(name: str, pattern: str) -> str:
@@ -271,33 +221,60 @@ def _add_weights(i, j, reached, halves, stories, sites, of_stories, of_sites, bo
             total[m] += story[m] * site[m] * again
 
 
+@dataclass(frozen=True, kw_only=True)
+class Splits:
+    """Random splits of a collection into halves, bootstrap samples of each, and the thresholds of a method.
+
+    Attributes
+    ----------
+    taus : sequence of float
+        Thresholds, ascending.
+    site : str
+        Regular expression whose group is the site in the id of a document; empty if there are no sites.
+    stories : bool
+        Split the stories, too. False if a story is part of one site.
+    splits, samples : int
+        Random splits, and bootstrap samples of stories and sites for each.
+    """
+
+    taus: Sequence[float]
+    site: str
+    stories: bool
+    splits: int
+    samples: int
+
+    def joined(self, stored: Stored, method: Method) -> JoinedCollection:
+        """Match a collection at the lowest threshold; a matcher without one has a single threshold of 0."""
+        taus = self.taus if method.tau is not None else [0.0]
+        matcher = method.matcher if method.tau is None else method.matcher.at(min(taus))
+        truth, matched = stored.truth(), stored.joined(method)(matcher.with_threads(1))
+        return JoinedCollection(matched.pairs, truth, Levels.of(truth, matched.doc_ids, self.site), taus)
+
+    def drawn(self, levels: Levels) -> Iterator[tuple[NDArray[np.bool_], tuple[FloatArray, FloatArray]]]:
+        """Yield the halves of each split, and the copies of stories and sites in its samples; first, all are 1."""
+        drawn = levels.drawn(self.splits * self.samples)
+        of_stories, of_sites = (part.reshape(self.splits, self.samples, -1) for part in drawn)
+        for split, halves in enumerate(levels.halves(self.splits, by_story=self.stories)):
+            first, second = (np.vstack([np.ones(part.shape[2]), part[split]]) for part in (of_stories, of_sites))
+            yield halves, (first, second)
+
+
 @dataclass(frozen=True)
 class JoinedCollection:
-    """Pairs of a collection by a method, and its truth."""
+    """Pairs of a collection by a method, its truth, and thresholds."""
 
     pairs: Pairs
     truth: Truth
     levels: Levels
+    taus: Sequence[float]
 
-    @classmethod
-    def by(cls, stored: Stored, method: Method, taus: Sequence[float], site: str) -> JoinedCollection:
-        """Match a collection at the lowest threshold; a matcher without one has a single threshold of 0."""
-        matcher = method.matcher.at(min(taus)) if method.tau is not None else method.matcher
-        truth, matched = stored.truth(), stored.joined(method)(matcher.with_threads(1))
-        return cls(matched.pairs, truth, Levels.of(truth, matched.doc_ids, site))
+    @property
+    def every(self) -> PairsOfLevels:
+        """Reported and missed true pairs."""
+        return PairsOfLevels.of(self.pairs, self.levels, self.taus)
 
 
-def over_splits(
-    *,
-    stored: Stored,
-    method: Method,
-    taus: Sequence[float],
-    site: str,
-    stories: bool,
-    splits: int,
-    samples: int,
-    decisions: bool = True,
-) -> dict[str, Any]:
+def over_splits(*, stored: Stored, method: Method, study: Splits, decisions: bool = True) -> dict[str, Any]:
     """Evaluate a method on each half of random splits, at the threshold that is best on the other half.
 
     Signatures, IDF and pairs are those of the whole collection; a half has the pairs of its documents.
@@ -306,14 +283,8 @@ def over_splits(
     ----------
     stored, method
         As in `experiments.harness.curves.quality_curve`; the matcher must be verified.
-    taus : sequence of float
-        Thresholds, ascending; ``[0]`` for a matcher without one.
-    site : str
-        Pattern of sites, see `HalvedCollection`.
-    stories : bool
-        Split the stories, too.
-    splits, samples : int
-        Random splits, and bootstrap samples of stories and sites for each.
+    study : Splits
+        Splits, samples and thresholds.
     decisions : bool
         Return more than ``f1`` and ``development``.
 
@@ -324,10 +295,10 @@ def over_splits(
         and ``left`` have an axis of samples between both, whose first entry is the collection itself; ``tau`` and the
         other measures are those of the collection itself. ``stories`` and ``sites``: effective numbers in the half.
     """
-    matched = JoinedCollection.by(stored, method, taus, site)
-    every = PairsOfLevels.of(matched.pairs, matched.levels, taus)
+    matched = study.joined(stored, method)
+    every, taus = matched.every, matched.taus
     found: dict[str, list[Any]] = {}
-    for halves, copies in _samples_of(matched.levels, splits, samples, stories=stories):
+    for halves, copies in study.drawn(matched.levels):
         f1 = f1_of(every.tallies(halves, *copies))
         best = np.argmax(f1[::-1], axis=2)
         values: dict[str, Any] = {}
@@ -341,22 +312,12 @@ def over_splits(
     return found
 
 
-def tallies_over_splits(
-    *,
-    stored: Stored,
-    method: Method,
-    taus: Sequence[float],
-    site: str,
-    stories: bool,
-    splits: int,
-    samples: int,
-    below: float = np.inf,
-) -> dict[str, Any]:
+def tallies_over_splits(*, stored: Stored, method: Method, study: Splits, below: float = np.inf) -> dict[str, Any]:
     """Count true, false and missed pairs in each half of random splits, at each threshold.
 
     Parameters
     ----------
-    stored, method, taus, site, stories, splits, samples
+    stored, method, study
         As in `over_splits`.
     below : float
         Count the pairs of documents whose stories have fewer documents than this.
@@ -366,22 +327,11 @@ def tallies_over_splits(
     dict
         ``tallies``: lists of shape (splits, 3, halves, 1 + samples, thresholds), see `PairsOfLevels.tallies`.
     """
-    matched = JoinedCollection.by(stored, method, taus, site)
-    levels = matched.levels
-    every = PairsOfLevels.of(matched.pairs, levels, taus)
-    small = np.bincount(levels.stories)[levels.stories] < below
-    drawn = _samples_of(levels, splits, samples, stories=stories)
+    matched = study.joined(stored, method)
+    every, stories = matched.every, matched.levels.stories
+    small = np.bincount(stories)[stories] < below
+    drawn = study.drawn(matched.levels)
     return {"tallies": [every.tallies(halves & small, *copies).tolist() for halves, copies in drawn]}
-
-
-def _samples_of(
-    levels: Levels, splits: int, samples: int, *, stories: bool
-) -> Iterator[tuple[NDArray[np.bool_], tuple[FloatArray, FloatArray]]]:
-    """Yield the halves of each split, and the copies of stories and sites in its samples, of which all are 1 first."""
-    of_stories, of_sites = (part.reshape(splits, samples, -1) for part in levels.drawn(splits * samples))
-    for split, halves in enumerate(levels.halves(splits, by_story=stories)):
-        first, second = (np.vstack([np.ones(part.shape[2]), part[split]]) for part in (of_stories, of_sites))
-        yield halves, (first, second)
 
 
 def f1_of(tallies: FloatArray) -> FloatArray:
@@ -562,9 +512,3 @@ def holm(p_values: Mapping[T, float]) -> dict[T, float]:
         highest = max(highest, min(1.0, (len(ordered) - rank) * p))
         corrected[name] = highest
     return corrected
-
-
-def origin(data: str) -> list[str]:
-    """Return the overrides of the command line that state the origin of newsframes and accept its licence."""
-    words = ("data.path=", "data.accept_licence=", "data.cache=")
-    return [word for word in overrides() if word.startswith(words)] if "newsframes" in data else []

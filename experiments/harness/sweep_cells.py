@@ -26,7 +26,7 @@ from spotsigs.outofcore.segments import source_of
 from spotsigs.output_files import read_json
 from spotsigs.runs.provenance import provenance
 from spotsigs.runs.runner import COMPLETE, execute
-from spotsigs.runs.stages import Known, Run
+from spotsigs.runs.stages import Known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,16 +155,9 @@ def run_group(group: Group) -> Iterator[Ended]:
         settings, method = cell.settings, cell.settings.method
         if settings.threads is None and group.threads is not None:
             method = replace(method, matcher=method.matcher.with_threads(group.threads))
-        run = Run(
-            collection=settings.collection,
-            data=settings.names["data"],
-            folder=cell.folder,
-            engine=settings.engine,
-            seed=settings.seed,
-        )
         try:
             contended = group.threads is not None
-            result = execute(method, run, contended=contended, known=known, about=cell.about)
+            result = execute(method, settings.run(cell.folder), contended=contended, known=known, about=cell.about)
             origin = {"seed": settings.seed, "commit": group.commit, "contended": contended}
             yield Ended(number=cell.number, metrics=result.metrics, origin=origin)
         except Exception as error:  # noqa: BLE001 - the other cells run

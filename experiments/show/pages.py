@@ -31,7 +31,6 @@ PROGRAMS = {"LSH-S": "LSH-S (native)"}
 """Labels of the programs that were measured, by the paper's names of the methods."""
 JOINS = (("short 100k", 0.9), ("short 1.17M", 0.9), ("short 1.17M", 0.5), ("long 100k", 0.5))
 """Columns of the table of joins."""
-TWO_THREADS = 2
 
 
 def plain(value: float, digits: int = 3) -> str:

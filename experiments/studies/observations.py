@@ -25,9 +25,9 @@ from experiments.harness.cross_validation import (
 )
 from experiments.harness.curves import STEP, thresholds
 from experiments.harness.extracted_collections import Stored
-from experiments.harness.study import SEVERAL, Work, task_of
+from experiments.harness.study import SEVERAL, Work
 from experiments.show.tables import Column, Table
-from experiments.studies.signature_study import ALPHA, MARGIN, StudiedCollection, Treatment
+from experiments.studies.signature_study import ALPHA, MARGIN, StudiedCollection, Treatment, over_collections
 from spotsigs.errors import InputError, require
 from spotsigs.method import Method
 
@@ -200,16 +200,11 @@ class _Runs:
         self, function: Any, choices: Sequence[Mapping[str, Any]], treatment: Treatment, **more: Any
     ) -> list[list[dict[str, Any]]]:
         """Return the results of a function for each choice and seed."""
-        taus = more.pop("taus", None)
+        taus = more.pop("taus", None) or thresholds(self.study.step)
+        study = self.chosen.split(self.study.splits, self.study.samples, taus)
         methods = {str(k): self._method(each) for k, each in enumerate(choices)}
-        tasks = []
-        of_seeds = [self.work.read_all(methods, collection) for collection in treatment.collections(self.chosen)]
-        for label, method in methods.items():
-            own = taus or (thresholds(self.study.step) if method.tau is not None else [0.0])
-            study = self.chosen.study(self.study.splits, self.study.samples, own)
-            tasks += [task_of(function, stored[label], method, **study, **more) for stored in of_seeds]
-        cells = self.work.cache.run(tasks, self.name)
-        return [cells[k : k + len(of_seeds)] for k in range(0, len(cells), len(of_seeds))]
+        collections = treatment.collections(self.chosen)
+        return [*over_collections(self.work, function, methods, collections, self.name, study=study, **more).values()]
 
     def over(self, choices: Mapping[str, Any], treatment: Treatment = WHOLE) -> OverSplits:
         """Return the quality of a method at thresholds of the other half."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -13,15 +13,14 @@ from selectolax.lexbor import LexborHTMLParser
 from data.collections.newsframes import NewsFrames
 from data.collections.newsframes.frames import Frame
 from experiments.claims.facts import Fact
-from experiments.config import Experiment, Settings, composed, methods_of
+from experiments.config import Experiment, Settings, composed, methods_of, overrides
 from experiments.harness.cross_validation import (
     RESAMPLES,
     Difference,
     FloatArray,
-    HalvedCollection,
     OverSplits,
+    Splits,
     holm,
-    origin,
     over_splits,
 )
 from experiments.harness.curves import STEP, thresholds
@@ -70,11 +69,15 @@ SPLITS_CAPTION = "Fraction of the random splits whose lead of spots is at most x
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudiedCollection(HalvedCollection):
+class StudiedCollection:
     """Collection of the study.
 
     Attributes
     ----------
+    data : str
+        Overrides of ``data``, separated by spaces.
+    site, stories
+        See `Splits`.
     seeds : list of int
         Seeds, which are pooled; empty for a collection without.
     decides : bool
@@ -85,6 +88,9 @@ class StudiedCollection(HalvedCollection):
         Overrides that change the density of spots in templates, and their placebo.
     """
 
+    data: str
+    site: str = ""
+    stories: bool = True
     seeds: list[int] = field(default_factory=list)
     decides: bool = True
     article: bool = False
@@ -92,19 +98,16 @@ class StudiedCollection(HalvedCollection):
 
     def composed(self, words: str = "") -> list[Any]:
         """Return the collection of each seed, with further overrides."""
-        data = f"{self.data} {words}"
+        data = f"{self.data} {words}".split()
+        if "data=newsframes" in data:  # whose origin and licence the command line can state
+            typed = ("data.path=", "data.accept_licence=", "data.cache=")
+            data += [word for word in overrides() if word.startswith(typed)]
         seeds = [[f"data.seed={seed}"] for seed in self.seeds] or [[]]
-        return [composed(*data.split(), *seed, *origin(data)).collection for seed in seeds]
+        return [composed(*data, *seed).collection for seed in seeds]
 
-    def study(self, splits: int, samples: int, taus: Sequence[float]) -> dict[str, Any]:
-        """Return the arguments of `over_splits` besides signatures and method."""
-        return {
-            "taus": taus,
-            "splits": splits,
-            "samples": samples,
-            "site": self.site,
-            "stories": self.stories,
-        }
+    def split(self, splits: int, samples: int, taus: Sequence[float]) -> Splits:
+        """Return its splits."""
+        return Splits(taus=taus, site=self.site, stories=self.stories, splits=splits, samples=samples)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,16 +228,10 @@ class SignatureStudy(Experiment):
         settings: Settings,
         more: str = "",
     ) -> dict[str, OverSplits]:
-        methods = self._methods(treatment, settings)
-        study = chosen.study(self.splits, self.samples, thresholds(self.step))
-        of_seeds = [work.read_all(methods, collection) for collection in treatment.collections(chosen, more)]
-        tasks = [
-            task_of(over_splits, stored[label], method, **study)
-            for stored in of_seeds
-            for label, method in methods.items()
-        ]
-        cells = work.cache.run(tasks, describe)
-        return {label: OverSplits(tuple(cells[k :: len(methods)])) for k, label in enumerate(methods)}
+        study = chosen.split(self.splits, self.samples, thresholds(self.step))
+        collections, methods = treatment.collections(chosen, more), self._methods(treatment, settings)
+        cells = over_collections(work, over_splits, methods, collections, describe, study=study)
+        return {label: OverSplits(tuple(of_seeds)) for label, of_seeds in cells.items()}
 
     def _mechanism(self, work: Work, chosen: StudiedCollection, settings: Settings) -> dict[str, Difference]:
         """Return by rival how much more the lead changes by dense templates than by the placebo."""
@@ -307,6 +304,21 @@ class SignatureStudy(Experiment):
             for rank, x in enumerate(np.sort(lead.values[:, 0]))
         ]
         return work.figure(draw_lines, "splits", SPLITS_CAPTION, panels, points, columns=3)
+
+
+def over_collections(
+    work: Work,
+    function: Callable[..., dict[str, Any]],
+    methods: Mapping[str, Method],
+    collections: Sequence[Any],
+    describe: str,
+    **arguments: Any,
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the results of a function on collections, such as those of several seeds, by the label of the method."""
+    stored = [work.read_all(methods, collection) for collection in collections]
+    tasks = [task_of(function, of[label], method, **arguments) for label, method in methods.items() for of in stored]
+    results = iter(work.cache.run(tasks, describe))
+    return {label: list(islice(results, len(stored))) for label in methods}
 
 
 Found = Mapping[str, Mapping[str, OverSplits]]

@@ -14,10 +14,10 @@ from strategies import examples
 from data.collections.gold import Gold
 from experiments.harness.cross_validation import (
     Difference,
-    Half,
     Levels,
     OverSplits,
     PairsOfLevels,
+    Splits,
     crossed_averages,
     effective_number,
     half_of,
@@ -43,23 +43,6 @@ SITE = r"/(.+)-[0-9]+\.html$"
 @pytest.fixture
 def archives(tmp_path):
     return Gold(seed=1, pages=150, clusters=24, cache=tmp_path)
-
-
-def documents(collection):
-    return [record for shard in collection.shards() for record in shard()]
-
-
-def test_halves_share_no_story_and_no_site(archives):
-    halves = [documents(Half(collection=archives, number=number, site=SITE)) for number in (0, 1)]
-    for name in (lambda page: page.cluster, lambda page: site_of(page.id, SITE)):
-        first, second = ({name(page) for page in half} for half in halves)
-        assert first
-        assert second
-        assert not first & second
-    whole = {page.id for page in documents(archives)}
-    assert {page.id for half in halves for page in half} < whole
-    by_site = [documents(Half(collection=archives, number=k, site=SITE, stories=False)) for k in (0, 1)]
-    assert {page.id for half in by_site for page in half} == whole
 
 
 def test_an_id_without_a_site_is_an_error():
@@ -187,15 +170,8 @@ def test_holm_rejects_as_in_the_definition():
 def test_each_half_is_evaluated_at_the_threshold_of_the_other(archives, tmp_path):
     method, taus = Method(duplicates=Sameness.off), [k / 10 for k in range(1, 11)]
     stored = read(Source.of(archives, method), tmp_path, Serial())
-    found = over_splits(
-        stored=stored,
-        method=method,
-        taus=taus,
-        site=SITE,
-        stories=True,
-        splits=3,
-        samples=8,
-    )
+    study = Splits(taus=taus, site=SITE, stories=True, splits=3, samples=8)
+    found = over_splits(stored=stored, method=method, study=study)
     truth, joined = stored.truth(), stored.joined(method)
     halves = Levels.of(truth, stored.signatures().doc_ids, SITE).halves(3, by_story=True)
     assert not np.any(halves[:, 0] & halves[:, 1])
