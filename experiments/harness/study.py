@@ -204,9 +204,10 @@ class Work:
         self.record(name, table=shown | {"notes": list(table.notes)})
         return table.text()
 
-    def facts(self, facts: Sequence[Fact]) -> None:
-        """Write ``facts.csv``, the values that claims are judged by."""
+    def facts(self, facts: Sequence[Fact]) -> str:
+        """Write ``facts.csv``, the values that claims are judged by; return them as text."""
         write_facts(self.folder / "facts.csv", facts)
+        return "; ".join(f"{fact.name} {fact}" for fact in facts)
 
     def figure(self, draw: Callable[..., None], name: str, caption: str, *given: Any, **more: Any) -> str:
         """Draw by a function of the path, what is given, and the caption, with provenance; return the path."""

@@ -164,9 +164,8 @@ class MethodComparison(Experiment):
         written += [self._drawn(work, name, View(**view), parts) for name, view in self.figures.items()]
         written += table.curves(parts, self.baseline) if self.table else []
         written += [write_lists(work, parts, self.listed)] if self.listed else []
-        if facts:
-            work.facts(facts)
-        summary = [] if self.table else [_summary(part) for part in parts] if self.step else [_listed(facts)]
+        listed = work.facts(facts) if facts else ""
+        summary = [] if self.table else [_summary(part) for part in parts] if self.step else [listed]
         return "\n\n".join([*summary, *left_out, *written])
 
     def _runs(self) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]:
@@ -257,7 +256,3 @@ def best_f1(curve: Curve) -> float:
 def _summary(part: OnCollection) -> str:
     best = ", ".join(f"{label} {best_f1(curve):.3f}" for label, curve in part.curves.items())
     return f"best F1 on {part.name}: {best}"
-
-
-def _listed(facts: list[Fact]) -> str:
-    return "; ".join(f"{fact.name} {fact}" for fact in facts)

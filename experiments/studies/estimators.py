@@ -70,8 +70,7 @@ class Estimators(Experiment):
         drawn = work.figure(
             draw_lines, "estimators", CAPTION, panels, points, computed=[f"{name}, theory" for name in NAMES.values()]
         )
-        work.facts(facts)
-        return "Estimators: " + "; ".join(f"{fact.name} {fact}" for fact in facts) + f"; {drawn}"
+        return f"Estimators: {work.facts(facts)}; {drawn}"
 
 
 def estimate(*, kind: str, trials: int, size: int, union: int, seed: int) -> dict[str, Any]:

@@ -92,8 +92,7 @@ class LshRecall(Experiment):
             Fact(name=f"recall that the S-curve predicts, {at_32}", value=predicted[32] / exact),
             Fact(name="tables for 99.5 % of the recall of SpotSigs", value=needed, text=more),
         ]
-        work.facts(facts)
-        return "LSH-S: " + "; ".join(f"{fact.name} {fact}" for fact in facts) + f"; {drawn}"
+        return f"LSH-S: {work.facts(facts)}; {drawn}"
 
     def _measured(self, work: Work) -> tuple[float, dict[int, Any], dict[int, float]]:
         """Return the recall of SpotSigs, of native LSH by l and seed, and of datasketch by l."""

@@ -78,8 +78,7 @@ class Partitions(Experiment):
             Fact(name="largest partition's share of the documents", value=float(sizes[PAPER].max() / len(lengths))),
             Fact(name="pairs left by partitioning", value=pairs_to_compare(sizes[PAPER])),
         ]
-        work.facts(facts)
-        return f"Partitions at tau {self.tau:g}: " + "; ".join(f"{fact.name} {fact}" for fact in facts) + f"; {drawn}"
+        return f"Partitions at tau {self.tau:g}: {work.facts(facts)}; {drawn}"
 
 
 def partition_sizes(lengths: NDArray[np.int64], boundaries: NDArray[np.int64]) -> NDArray[np.int64]:
