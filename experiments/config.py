@@ -61,7 +61,7 @@ OF_COMMAND = {
     "add": "`spotsigs dedup INPUT --out FOLDER --store FOLDER --add` adds to a store",
     "query": "`spotsigs pairs PAGE --against STORE` queries a store",
     "against": "`spotsigs dedup INPUT --out FOLDER --against REFERENCE` compares with a reference",
-    "copies": "duplicates= takes its place",
+    "copies": "duplicates= takes its place", "measure": "matcher=containment takes its place",
     "strict": "`spotsigs dedup INPUT --out FOLDER --strict` stops at the first unreadable record",
 }  # fmt: skip
 """Commands in place of keys that an earlier version had."""

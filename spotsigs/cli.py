@@ -126,6 +126,9 @@ DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 """Values of options that are omitted, or that a verb does not have."""
 
+OF_FUNCTION = ("duplicates", "signature", "min_spots", "threads")
+"""Parameters of `spotsigs.dedup` that the command lacks."""
+
 LISTED = 20
 """Skipped records that are printed if no folder lists them."""
 
@@ -474,8 +477,11 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
         raise InputError(f"there is no verb {first!r}{close or ';'} `spotsigs --help` lists them")
     args, unknown = parser().parse_known_args(_joined(words))
     if unknown:
-        close = did_you_mean(unknown[0].partition("=")[0], [option[1] for option in OPTIONS if args.verb in option[0]])
+        name = unknown[0].partition("=")[0]
+        close = did_you_mean(name, [option[1] for option in OPTIONS if args.verb in option[0]])
         where = f"`spotsigs {args.verb} --help` lists all"
+        if (parameter := name.removeprefix("--").replace("-", "_")) in OF_FUNCTION:
+            close, where = "", f"the function has it, as in spotsigs.dedup(pages, {parameter}=...)"
         raise InputError(f"{args.verb} does not take {unknown[0]!r}{close or ';'} {where}")
     return args
 

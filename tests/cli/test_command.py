@@ -133,6 +133,10 @@ def test_a_tilde_behind_an_equals_sign_is_the_home(monkeypatch, tmp_path):
         (["dedup", str(TINY)], "--out"),
         (["pairs", str(TINY), "--add"], "--add needs a store"),
         (["pairs", str(TINY), "--tua", "0.5"], "pairs does not take '--tua'; did you mean '--tau'?"),
+        (
+            ["pairs", str(TINY), "--duplicates", "off"],
+            "the function has it, as in spotsigs.dedup(pages, duplicates=...)",
+        ),
         (["pairs", str(TINY), "--keep", "frist"], "got 'frist'; did you mean 'first'?"),
         (["pairs", str(TINY), "--workers", "two"], "--workers must be at least 1, got two"),
         (["pairs", str(TINY), "--out", "gs://bucket/x"], "gs://bucket/x needs libraries that are not installed: "),
