@@ -18,6 +18,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
 
 from spotsigs.output_files import replacing, write_csv
 
@@ -27,6 +28,7 @@ STYLE = Path(__file__).with_name("paper.mplstyle")
 HIGHEST_DENSITY = 12  # markers on a line
 LETTERS_AN_INCH = 16  # of a caption
 MOST_BANDS = 3  # lines whose intervals are drawn as bands
+MOST_TICKS = 6  # intervals between labels of an axis, which must not overlap
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +41,8 @@ class Point:
         Where it is drawn and to which line it belongs.
     x, y : float
         Position.
-    low, high : float or None
-        95 % interval of y.
+    low, high, x_low, x_high : float or None
+        95 % intervals of y and of x; in a figure of dots, `low` and `high` are that of x.
     """
 
     panel: str
@@ -49,6 +51,8 @@ class Point:
     y: float
     low: float | None = None
     high: float | None = None
+    x_low: float | None = None
+    x_high: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +101,8 @@ class Panel:
         As `x_ticks`, for the y axis.
     named_lines : bool
         Name each line at its right end; the figure has no legend then.
+    apart : float
+        Distance by which neighbouring lines are shifted along x so that their intervals do not overlap.
     """
 
     name: str
@@ -110,6 +116,7 @@ class Panel:
     y_ticks: Sequence[float] = ()
     marks: Sequence[Mark] = ()
     named_lines: bool = False
+    apart: float = 0
 
 
 def draw_lines(
@@ -152,7 +159,9 @@ def draw_lines(
             _prepare(axis, panel, len(panels))
             for number, (series, look) in enumerate(looks.items()):
                 line = [p for p in points if p.panel == panel.name and p.series == series]
-                _draw_line(axis, series, line, look, number / len(looks), len(looks) <= MOST_BANDS)
+                shift = (number - (len(looks) - 1) / 2) * panel.apart
+                line = [replace(p, x=p.x + shift) for p in line] if shift else line
+                _draw_line(axis, series, line, look, number / len(looks), len(looks) <= MOST_BANDS and not panel.apart)
                 if line and panel.named_lines:
                     _name_line(axis, series, line[-1], look["color"])
         for axis in axes[len(panels) :]:
@@ -211,7 +220,7 @@ def _draw_dot(axis: Axes, point: Point, row: int) -> None:
     halo = [withStroke(linewidth=2, foreground="white")]
     text: dict[str, Any] = {"fontsize": 7, "textcoords": "offset points", "va": "bottom", "ha": "center"}
     text |= {"path_effects": halo, "zorder": 6}
-    axis.annotate(f"{point.x:.3f}".replace("0.", ".", 1), (point.x, row), xytext=(0, 3), **text)
+    axis.annotate(f"{point.x:.3f}".replace("0.", ".", 1).replace("-", "−"), (point.x, row), xytext=(0, 3), **text)
 
 
 def draw_bars(path: Path, panel: Panel, points: Sequence[Point], caption: str = "") -> None:
@@ -263,6 +272,8 @@ def _set_scale(axis: Axes, panel: Panel) -> None:
     """Set logarithmic axes; those of fractions that may be 0 end beyond 1, so that no marker is cut off."""
     for along, log in ((axis.xaxis, panel.x_log), (axis.yaxis, panel.y_log)):
         name = along.axis_name
+        if not log:
+            along.set_major_locator(MaxNLocator(MOST_TICKS, steps=[1, 2, 2.5, 5, 10]))
         if log is True:
             axis.set(**{f"{name}scale": "log"})
         elif log:
@@ -306,10 +317,14 @@ def _draw_line(
     axis.plot([p.x for p in line], [p.y for p in line], label=series, markevery=at, markerfacecolor="white", **look)
     known = [(p.x, p.low, p.high) for p in (line if banded else line[at]) if p.low is not None and p.high is not None]
     x, low, high = ([ends[k] for ends in known] for k in range(3))
+    thin: dict[str, Any] = {"color": look["color"], "linewidth": 0.8, "alpha": 0.7}
     if banded:
         axis.fill_between(x, low, high, color=look["color"], alpha=0.15, linewidth=0)
     else:
-        axis.vlines(x, low, high, color=look["color"], linewidth=0.8, alpha=0.7)
+        axis.vlines(x, low, high, **thin)
+    for p in line:
+        if p.x_low is not None and p.x_high is not None:
+            axis.hlines(p.y, p.x_low, p.x_high, **thin)
 
 
 KINDS = {"svg": ("Date", "Creator"), "png": ("Software",), "pdf": ("CreationDate", "Creator", "Producer")}
@@ -320,8 +335,11 @@ def _write(
     path: Path, points: Sequence[Point], draw: Callable[[Figure], None], caption: str, *, width: float, height: float
 ) -> None:
     """Draw in the project's style; the same bytes for the same points and library versions."""
-    header = list(Point.__dataclass_fields__)
-    write_csv(path.with_suffix(".csv"), header, (list(asdict(point).values()) for point in points))
+    rows = [asdict(point) for point in points]
+    header = [
+        n for n in Point.__dataclass_fields__ if not n.startswith("x_") or any(row[n] is not None for row in rows)
+    ]
+    write_csv(path.with_suffix(".csv"), header, ([row[name] for name in header] for row in rows))
     with plt.style.context(STYLE):
         lines = textwrap.wrap(caption, int(width * LETTERS_AN_INCH))
         figure = plt.figure(figsize=(width, height + 0.16 * len(lines)))

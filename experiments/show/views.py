@@ -39,6 +39,8 @@ class View:
         Published values, attributes of `Mark`, by panel.
     columns : int or None
         Panels in a row; None: all.
+    omitted : list of str
+        Collections that are not drawn if there are others.
     """
 
     caption: str = ""
@@ -53,6 +55,11 @@ class View:
     axes: dict[str, Any] = field(default_factory=dict)
     marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     columns: int | None = None
+    omitted: list[str] = field(default_factory=list)
+
+    def drawn(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """Return the rows that the figure has."""
+        return [row for row in rows if row["collection"] not in self.omitted] or rows
 
     def points(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Point]:
         """Yield the points of rows that have a value of x."""
@@ -61,14 +68,17 @@ class View:
                 if row[self.x] is None:
                     continue
                 names, of = {**row, "measure": title}, self.x if self.dots else key
-                low, high = (row.get(f"{of}_{end}") for end in ("low", "high"))
+                low, high = _interval(row, of)
+                x_low, x_high = (None, None) if self.dots else _interval(row, self.x)
                 yield Point(
                     panel=self.panel.format(**names),
                     series=self.series.format(**names),
                     x=finite(row[self.x]),
                     y=0 if self.dots else finite(row[key]),
-                    low=None if low is None else finite(low),
-                    high=None if high is None else finite(high),
+                    low=low,
+                    high=high,
+                    x_low=x_low,
+                    x_high=x_high,
                 )
 
     def draw(self, path: Path, rows: Sequence[Mapping[str, Any]], caption: str) -> None:
@@ -86,8 +96,15 @@ class View:
     def full_caption(self, rows: Sequence[Mapping[str, Any]]) -> str:
         """Return the caption with the sentence on published values that are drawn, and the collections."""
         marked = any(point.panel in self.marks for point in self.points(rows))
-        collections = " and ".join(dict.fromkeys(str(row["collection"]) for row in rows))
+        *others, last = dict.fromkeys(str(row["collection"]) for row in rows)
+        collections = f"{', '.join(others)} and {last}" if others else last
         return "; ".join([self.caption, *([self.marked] if marked and self.marked else []), collections])
+
+
+def _interval(row: Mapping[str, Any], key: str) -> tuple[float | None, float | None]:
+    """Return the ends of the interval of a figure, None without one."""
+    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
+    return (None if low is None else finite(low)), (None if high is None else finite(high))
 
 
 def finite(value: Any) -> float:

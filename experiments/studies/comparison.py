@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import product
@@ -217,19 +217,21 @@ class MethodComparison(Experiment):
         return {label: curves[label] for label in methods}
 
     def _drawn(self, work: Work, name: str, view: View, parts: list[OnCollection]) -> str:
-        rows = [
+        rows: Sequence[Mapping[str, Any]] = [
             {**curve.row(at), **part.columns[label]} | {"collection": part.name}
             for part in parts
             for label, curve in part.curves.items()
             if part.columns[label]["grid"] == str(view.grid)
             for at in ([curve.best] if view.best or not curve.taus else range(len(curve.rows)))
         ]
+        rows = view.drawn(rows)
         return work.figure(view.draw, name, view.full_caption(rows), rows)
 
     def _facts(self, part: OnCollection) -> Iterator[Fact]:
         """Yield the facts of a collection."""
         prefix, curves = f"{part.name}: " if self.further else "", part.curves
-        for label, curve in curves.items() if self.further and not self.table else ():
+        single = {label: curve for label, curve in curves.items() if part.columns[label]["grid"] == "{}"}
+        for label, curve in single.items() if self.further and not self.table else ():
             yield curve.fact(f"{prefix}{label}: best F1", "f1", curve.best)
             if curve.taus:
                 yield Fact(name=f"{prefix}{label}: best tau", value=curve.taus[curve.best])

@@ -64,7 +64,7 @@ class Estimators(Experiment):
             spread = max(abs(row["sd"] / row["theory_sd"] - 1) for row in cell["rows"])
             facts.append(Fact(name=f"largest relative error of the theory's spread, {name}", value=spread))
         panels = [
-            Panel(name="Bias", x_label="true resemblance", y_label="mean estimate − truth"),
+            Panel(name="Bias", x_label="true resemblance", y_label="mean estimate − truth", apart=0.01),
             Panel(name="Spread", x_label="true resemblance", y_label="standard deviation"),
         ]
         drawn = work.figure(

@@ -69,7 +69,7 @@ class Partitions(Experiment):
             Panel(name=LENGTHS, x_label="spot signatures in a document", **logs),
             Panel(name=PARTITIONS, x_label="smallest length of the partition", **logs),
         ]
-        drawn = work.figure(draw_lines, "partitions", CAPTION, panels, points)
+        drawn = work.figure(draw_lines, "partitions", CAPTION, panels, points, computed=["lengths"])
         by_bins, by_partition = variation(sizes[EQUAL]), variation(sizes[PAPER])
         facts = [
             Fact(name="variation of documents by bins of equal width", value=by_bins),

@@ -63,7 +63,7 @@ TEST_NOTES = (
 )
 LEADS_CAPTION = (
     "Lead of spots over the best of words, 3- and 5-shingles in F1, mean over splits, with 95 % intervals of one more "
-    "split; lines: the margin of equality. * Each signature has its own text."
+    "split; lines: the margin of equality; *: each signature has its own text"
 )
 SPLITS_CAPTION = "Fraction of the random splits whose lead of spots is at most x, by text of the pages"
 
@@ -296,7 +296,8 @@ class SignatureStudy(Experiment):
     def _draw_splits(self, work: Work, leads: Mapping[tuple[str, str], Difference]) -> str:
         """Draw the distribution of each lead over splits, a panel for each collection."""
         names = dict.fromkeys(name for name, _ in leads)
-        panels = [Panel(name=name, x_label="lead of spots, F1", y_label="fraction of the splits") for name in names]
+        labels: dict[str, Any] = {"x_label": "lead of spots, F1", "y_label": "fraction of the splits"}
+        panels = [Panel(name=name, marks=[Mark(label="", x=0.0)], **labels) for name in names]
         points = [
             Point(panel=name, series=treatment, x=float(x), y=(rank + 1) / self.splits)
             for (name, treatment), lead in leads.items()

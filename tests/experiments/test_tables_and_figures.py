@@ -11,6 +11,7 @@ import pytest
 
 from experiments.show.figures import Mark, Panel, Point, draw_bars, draw_dots, draw_lines
 from experiments.show.tables import COLUMN, Column, Table
+from experiments.show.views import View
 
 TABLE = Table(
     caption="Table 2: 50 % of A & B_c #1 {x} ~ ^ \\",
@@ -78,6 +79,43 @@ def test_figures_are_the_same_bytes_again(tmp_path, draw):
     assert (tmp_path / "a" / "figure.png").read_bytes().startswith(b"\x89PNG")
     assert b"</svg>" in (tmp_path / "a" / "figure.svg").read_bytes()
     assert {path.name for path in (tmp_path / "a").iterdir()} == {f"figure.{suffix}" for suffix in suffixes}
+
+
+ROWS = [
+    {"collection": name, "left": 0.2, "left_low": 0.1, "left_high": 0.4, "lost": 0.5, "of": "a"}
+    for name in ("gold", "news", "docs")
+]
+
+
+def test_both_coordinates_have_intervals(tmp_path):
+    view = View(x="left", y={"stories lost": "lost"}, axes={"x_label": "left", "y_label": "lost"})
+    [first, *_] = view.points(ROWS)
+    assert (first.low, first.high, first.x_low, first.x_high) == (None, None, 0.1, 0.4)
+    view.draw(tmp_path / "f", ROWS, "c")
+    assert (tmp_path / "f.csv").read_text().splitlines()[:2] == [
+        "panel,series,x,y,low,high,x_low,x_high",
+        "gold,a,0.2,0.5,,,0.1,0.4",
+    ]
+    replace(view, x="lost", y={"left": "left"}).draw(tmp_path / "g", ROWS, "c")
+    assert (tmp_path / "g.csv").read_text().splitlines()[0] == "panel,series,x,y,low,high"
+
+
+def test_a_collection_can_be_left_out_and_all_others_are_listed():
+    view = View(caption="c", omitted=["gold"])
+    assert [row["collection"] for row in view.drawn(ROWS)] == ["news", "docs"]
+    assert view.drawn(ROWS[:1]) == ROWS[:1]
+    assert view.full_caption(ROWS) == "c; gold, news and docs"
+    assert view.full_caption(ROWS[:1]) == "c; gold"
+
+
+def test_lines_are_set_apart(tmp_path):
+    points = [Point(panel="", series=name, x=1, y=2, low=1, high=3) for name in "abcd"]
+    pictures = []
+    for apart in (0, 0.1):
+        draw_lines(tmp_path / "f", [Panel(name="", x_label="x", y_label="y", apart=apart)], points)
+        assert (tmp_path / "f.csv").read_text().count(",1,2,1,3\n") == 4
+        pictures.append((tmp_path / "f.svg").read_bytes())
+    assert pictures[0] != pictures[1]
 
 
 def test_published_values_are_drawn(tmp_path):
