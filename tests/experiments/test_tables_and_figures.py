@@ -101,7 +101,7 @@ def test_both_coordinates_have_intervals(tmp_path):
 
 
 def test_a_collection_can_be_left_out_and_all_others_are_listed():
-    view = View(caption="c", omitted=["gold"])
+    view = View(caption="c", x="left", y={"lost": "lost"}, omitted=["gold"])
     assert [row["collection"] for row in view.drawn(ROWS)] == ["news", "docs"]
     assert view.drawn(ROWS[:1]) == ROWS[:1]
     assert view.full_caption(ROWS) == "c; gold, news and docs"
