@@ -145,6 +145,18 @@ class WordGrams:
     hashes: NDArray[np.uint64]
     bits: int = 0
 
+    @staticmethod
+    def mixed(grams: NDArray[np.uint64], sentences: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the hashes of 5-grams, made even, and of sentences, made odd."""
+        odd = np.uint64(1)
+        return np.concatenate([grams & ~odd, sentences | odd])
+
+    @staticmethod
+    def are_grams(mixed: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return which of the hashes are of 5-grams; the others are of sentences."""
+        even: NDArray[np.bool_] = mixed & np.uint64(1) == 0
+        return even
+
     def drawn(self, bits: int) -> WordGrams:
         """Return the hashes that begin with so many zero bits."""
         if bits <= self.bits:

@@ -155,7 +155,7 @@ def shares_lost(grams: WordGrams | None) -> Callable[[NDArray[np.bool_]], float]
     if grams is None:
         return lambda kept: 0.0
     distinct = _distinct(grams.hashes)
-    is_gram = _is_gram(distinct)
+    is_gram = WordGrams.are_grams(distinct)
     gram = np.searchsorted(distinct, grams.hashes).astype(np.int32)
     sizes = np.diff(grams.indptr)
 
@@ -172,7 +172,7 @@ def _measured(sample: _Sample, n: int) -> TextLost:
     at = np.searchsorted(kept, hashes)
     lost = at == len(kept)
     lost[~lost] = kept[at[~lost]] != hashes[~lost]
-    is_gram, kept_grams, lost_grams = map(_is_gram, (hashes, kept, _distinct(hashes[lost])))
+    is_gram, kept_grams, lost_grams = map(WordGrams.are_grams, (hashes, kept, _distinct(hashes[lost])))
     own = np.bincount(rows[is_gram], minlength=n)
     of_page = np.full(n, np.nan)
     np.divide(np.bincount(rows[is_gram & lost], minlength=n), own, out=of_page, where=own > 0)
@@ -180,9 +180,3 @@ def _measured(sample: _Sample, n: int) -> TextLost:
     share = n_grams / max(int(kept_grams.sum()) + n_grams, 1)
     of_sentences = n_sentences / max(int((~kept_grams).sum()) + n_sentences, 1)
     return TextLost(share, of_sentences, of_page, 1 << sample.bits)
-
-
-def _is_gram(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Whether hashes of `WordGrams` are of 5-grams, not of sentences."""
-    gram: NDArray[np.bool_] = hashes & np.uint64(1) == 0
-    return gram

@@ -229,9 +229,7 @@ def _signatures(rows: Sequence[_Row], skipped: Sequence[Skipped], sample: _GramS
 
 def _grams(tokens: Tokens) -> NDArray[np.uint64]:
     """Return the distinct hashes of the word 5-grams and sentences of a text, ascending."""
-    odd = np.uint64(1)
-    both = hash_shingles(tokens, GRAM_WORDS) & ~odd, hash_sentences(tokens) | odd
-    return count_signatures(np.concatenate(both))[0]
+    return count_signatures(WordGrams.mixed(hash_shingles(tokens, GRAM_WORDS), hash_sentences(tokens)))[0]
 
 
 def grams_of(texts: Iterable[str], cut: Callable[[str], Tokens] = tokenize) -> Iterator[WordGrams]:
