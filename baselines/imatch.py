@@ -124,7 +124,7 @@ class IMatch(Matcher):
         # Sort the terms of each row by hash: rows are contiguous, so one sort of (row, rank) keys suffices.
         rows, ranks = np.divmod(np.sort(rows * max(len(hashes), 1) + rank[vectors.ids[kept]]), max(len(hashes), 1))
         for lexicon in range(self.lexica):
-            inside = self._lexicon(hashes, lexicon)[ranks]
+            inside = self.in_lexicon(hashes, lexicon)[ranks]
             sizes = np.bincount(rows[inside], minlength=n)
             yield _sha1_labels(hashes[ranks[inside]].astype(">u8").tobytes(), sizes)
 
@@ -137,7 +137,7 @@ class IMatch(Matcher):
         band: NDArray[np.bool_] = (df > 0) & (idf >= self.idf_min) & (idf <= self.idf_max)
         return band
 
-    def _lexicon(self, hashes: NDArray[np.uint64], lexicon: int) -> NDArray[np.bool_]:
+    def in_lexicon(self, hashes: NDArray[np.uint64], lexicon: int) -> NDArray[np.bool_]:
         """Return the mask of the terms in a lexicon; lexicon 0 contains all."""
         if lexicon == 0:
             return np.ones(len(hashes), dtype=np.bool_)

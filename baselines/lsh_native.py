@@ -131,7 +131,7 @@ class LshNative(ThreadedMatcher, ThresholdMatcher):
         """Chain the buckets of several tables, one table per thread at a time; return their numbers."""
 
         def table(t: int, _: int) -> int:
-            return int(_link(minima[t], lengths, out[:, t]))
+            return int(link_buckets(minima[t], lengths, out[:, t]))
 
         return over_blocks(table, len(minima), self.threads, blocks_a_thread=len(minima))
 
@@ -240,7 +240,7 @@ def _min_hash_block(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _link(minima, lengths, out_next):  # type: ignore[no-untyped-def]
+def link_buckets(minima, lengths, out_next):  # type: ignore[no-untyped-def]
     """Chain the rows of each bucket of one table, ascending; return the number of buckets.
 
     Rows are partitioned by the hash of their k-tuple, so that the open-addressing table of a part fits into the

@@ -502,8 +502,8 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
-        from spotsigs.storage.atomic import place_of
+        from spotsigs.storage.atomic import path_of
 
-        return f"{place_of(error) or 'the system'}: {reason(error)}"
+        return f"{path_of(error) or 'the system'}: {reason(error)}"
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     return f"unexpected {type(error).__name__}: {first} (SPOTSIGS_DEBUG=1 shows where)"

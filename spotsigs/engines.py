@@ -289,11 +289,11 @@ class Ray(ClusterEngine):
         except Exception as error:  # Ray raises these if a node does not start in time
             where = "Ray does not start on this machine" if here else f"no Ray cluster answers at {self.address}"
             raise InputError(f"{where}: {error}") from error
-        run = ray.remote(max_retries=ATTEMPTS, num_cpus=1)(_run)
+        run = ray.remote(max_retries=ATTEMPTS, num_cpus=1)(_call)
         return lambda function, task: run.remote(function, task).future()
 
 
-def _run(function: Callable[[Task], Result], task: Task) -> Result:
+def _call(function: Callable[[Task], Result], task: Task) -> Result:
     return function(task)
 
 

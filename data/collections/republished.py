@@ -72,9 +72,11 @@ class Republished(PreparedCollection):
     paths: int = 30
 
     def __post_init__(self) -> None:
-        known = list(dict.fromkeys(row["collection"] for row in _rows()))
+        known = list(dict.fromkeys(row["collection"] for row in listed_releases()))
         require(self.releases in known, f"releases must be one of {', '.join(known)}, got {self.releases!r}")
-        unknown = set(self.sites or ()) - {row["site"] for row in _rows() if row["collection"] == self.releases}
+        unknown = set(self.sites or ()) - {
+            row["site"] for row in listed_releases() if row["collection"] == self.releases
+        }
         require(not unknown, f"{', '.join(sorted(unknown))} is no site of {self.releases}, see {SOURCES.name}")
         require(self.paths > 0, f"paths must be positive, got {self.paths}")
 
@@ -84,7 +86,7 @@ class Republished(PreparedCollection):
     def _releases(self) -> dict[str, list[dict[str, str]]]:
         """Return the rows of `SOURCES` of each chosen site."""
         releases: dict[str, list[dict[str, str]]] = defaultdict(list)
-        for row in _rows():
+        for row in listed_releases():
             if row["collection"] == self.releases and (self.sites is None or row["site"] in self.sites):
                 releases[row["site"]].append(row)
         return releases
@@ -94,7 +96,8 @@ class Republished(PreparedCollection):
             yield from _site_records(site, rows, self.cache, self.paths)
 
 
-def _rows() -> list[dict[str, str]]:
+def listed_releases() -> list[dict[str, str]]:
+    """Return the rows of `SOURCES`."""
     with SOURCES.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -136,7 +139,9 @@ def _site_records(site: str, rows: Sequence[dict[str, str]], cache: str, most: i
 
 def _others(row: dict[str, str]) -> list[str]:
     """Return the folders of a release's other sites inside that of one site."""
-    same = (other["root"] for other in _rows() if all(other[key] == row[key] for key in ("package", "version")))
+    same = (
+        other["root"] for other in listed_releases() if all(other[key] == row[key] for key in ("package", "version"))
+    )
     return [root for root in same if root != row["root"] and PurePosixPath(root).is_relative_to(row["root"])]
 
 

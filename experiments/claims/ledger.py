@@ -90,10 +90,11 @@ def ledger() -> tuple[Claim, ...]:
         If a claim does not have exactly one rule, or has an unknown key.
     """
     entries = tomllib.loads((PAPER / "claims.toml").read_text(encoding="utf-8"))["claim"]
-    return tuple(_claim(dict(entry)) for entry in entries)
+    return tuple(parsed_claim(dict(entry)) for entry in entries)
 
 
-def _claim(entry: dict[str, Any]) -> Claim:
+def parsed_claim(entry: dict[str, Any]) -> Claim:
+    """Return the claim of an entry of the ledger; raise InputError unless it has one rule."""
     says = entry.get("says")
     rules = [name for name in ("about", "above", "below", "equals", "holds", "untestable") if name in entry]
     require(len(rules) == 1, f"claim {says!r} needs exactly one rule, has {', '.join(rules) or 'none'}")

@@ -156,7 +156,7 @@ class MethodComparison(Experiment):
             except InputError as error:
                 left_out.append(work.leave_out(words.split()[0].removeprefix("data="), error))
         written = []
-        facts = [fact for part in parts for fact in self._facts(part)]
+        facts = [fact for part in parts for fact in self.facts_of(part)]
         if self.table:
             table = TableOfMethods(**self.table)
             written.append(table.write(work, parts, self.baseline))
@@ -227,7 +227,7 @@ class MethodComparison(Experiment):
         rows = view.drawn(rows)
         return work.figure(view.draw, name, view.full_caption(rows), rows)
 
-    def _facts(self, part: OnCollection) -> Iterator[Fact]:
+    def facts_of(self, part: OnCollection) -> Iterator[Fact]:
         """Yield the facts of a collection."""
         prefix, curves = f"{part.name}: " if self.further else "", part.curves
         single = {label: curve for label, curve in curves.items() if part.columns[label]["grid"] == "{}"}

@@ -189,7 +189,7 @@ class SignatureStudy(Experiment):
                 left_out.append(work.leave_out(name, error))
         require(bool(found), "; ".join(left_out))
         leads = {(name, treatment): self._lead(of, treatment) for name, of in found.items() for treatment in of}
-        tests = self._tests({key: lead for key, lead in leads.items() if chosen[key[0]].decides}, mechanism)
+        tests = self.hypothesis_tests({key: lead for key, lead in leads.items() if chosen[key[0]].decides}, mechanism)
         work.facts([*_facts(found), *_lead_facts(leads), *(test.fact() for test in tests), *facts])
         parts = [
             work.table(self._quality(found), "signatures"),
@@ -248,7 +248,7 @@ class SignatureStudy(Experiment):
     def _lead(self, found: Found, treatment: str) -> Difference:
         return Difference.of(found[treatment][self.leader], [found[treatment][rival] for rival in self.rivals])
 
-    def _tests(
+    def hypothesis_tests(
         self, leads: Mapping[tuple[str, str], Difference], mechanism: Mapping[str, Difference]
     ) -> list[CorrectedTest]:
         """Return the tests of the family, with Holm's correction."""

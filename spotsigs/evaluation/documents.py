@@ -89,8 +89,8 @@ def of_stories(kept: NDArray[np.bool_], clusters: Clusters, truth: Truth) -> NDA
     """
     known = _known(truth)
     wanted, kept, groups = stories(truth)[known], kept[known], clusters.labels[known].astype(np.int64)
-    _, cell, sizes = np.unique(groups * (wanted.max(initial=0) + 1) + wanted, return_inverse=True, return_counts=True)
-    shared, of_story = sizes[cell], np.unique(wanted, return_inverse=True)[1]
+    _, joint, sizes = np.unique(groups * (wanted.max(initial=0) + 1) + wanted, return_inverse=True, return_counts=True)
+    shared, of_story = sizes[joint], np.unique(wanted, return_inverse=True)[1]
     documents = np.bincount(of_story)
     precision, recall = shared / np.bincount(groups)[groups], shared / documents[of_story]
     sums = [np.bincount(of_story, weights, len(documents)) for weights in (kept, precision, recall)]

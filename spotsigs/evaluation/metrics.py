@@ -249,9 +249,9 @@ def resampled_micro(tallies: Tallies, drawn: FloatArray) -> FloatArray:
     return _averages(*(drawn @ tally.T for tally in tallies))
 
 
-def ends(resampled: FloatArray, level: float = 0.95) -> FloatArray:
-    """Return the percentile interval over the resamples (first axis) that define a value, shape (2, ...)."""
-    tail = (1 - level) / 2
+def ends(resampled: FloatArray) -> FloatArray:
+    """Return the 95 % percentile interval over the resamples (first axis) that define a value, shape (2, ...)."""
+    tail = (1 - 0.95) / 2
     with catch_warnings():
         simplefilter("ignore", RuntimeWarning)  # values that no resample defines stay NaN
         interval: FloatArray = np.nanquantile(resampled, [tail, 1 - tail], axis=0)

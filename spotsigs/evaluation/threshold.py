@@ -32,11 +32,6 @@ LOWEST_PEAK = 0.25
 LEAST_SEPARATION = 0.5
 """Least fraction of the variance that is between the two sides."""
 
-"""Threshold of signatures without templates if the similarities suggest none; docs/boilerplate.md has the reasons.
-
-Plain signatures have no default: the similarity that templates add differs from site to site.
-"""
-
 
 @dataclass(frozen=True)
 class Suggestion:
@@ -64,7 +59,7 @@ class Suggestion:
     counts: NDArray[np.int64]
 
 
-def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggestion:
+def suggest(similarities: NDArray[np.float64]) -> Suggestion:
     """Suggest a threshold: the bottom of the deepest valley of the smoothed histogram of log similarities.
 
     The depth of a valley is the difference of two square roots: that of the lower of the highest points on its two
@@ -76,25 +71,22 @@ def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggesti
     Parameters
     ----------
     similarities : ndarray of float64, shape (m,)
-        Similarities of all pairs that reach ``floor``; lower ones, and NaN, are left out.
-    floor : float
-        Beginning of the histogram, in (0, 1).
+        Similarities of all pairs that reach `FLOOR`; lower ones, and NaN, are left out.
 
     Raises
     ------
     InputError
-        If the floor is outside (0, 1), or a similarity above 1.
+        If a similarity exceeds 1.
 
     References
     ----------
     N. Otsu, "A Threshold Selection Method from Gray-Level Histograms", IEEE Trans. SMC 9(1), 1979: the separation.
     """
-    require(0 < floor < 1, f"floor must be in (0, 1), got {floor}")
     values = np.asarray(similarities, dtype=np.float64)
-    values = values[values >= floor]
+    values = values[values >= FLOOR]
     require(not len(values) or float(values.max()) <= 1, "similarities must not exceed 1")
-    edges = np.exp(np.linspace(np.log(floor), 0, BINS + 1))
-    edges[0], edges[-1] = floor, 1.0
+    edges = np.exp(np.linspace(np.log(FLOOR), 0, BINS + 1))
+    edges[0], edges[-1] = FLOOR, 1.0
     counts = np.histogram(values, bins=edges)[0].astype(np.int64)
     tau, separation, reason = _valley(values, counts, edges)
     return Suggestion(tau, reason, separation, edges, counts)

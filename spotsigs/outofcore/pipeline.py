@@ -36,7 +36,7 @@ from spotsigs.signatures.main_content import MainContent
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_removal import TemplateRemoval
 from spotsigs.spelling import option
-from spotsigs.storage.atomic import alone, place_of
+from spotsigs.storage.atomic import alone, path_of
 from spotsigs.storage.identity import difference, identity, restored
 from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
 from spotsigs.storage.store import (
@@ -251,7 +251,9 @@ class Store:
                 earlier, added = added.split()
             if collection is not None:
                 require_pages(collection, int(added.sizes().sum()), added.skipped)
-            labelled = not earlier.reference and any(store.array("has_cluster", bool).any() for store in added.stores())
+            labelled = not earlier.reference and any(
+                store.array("has_cluster", bool).any() for store in added.readers()
+            )
             return self._match(earlier, added, perf_counter() - began, listed or labelled, crossed)
 
     def _log_budget(self) -> None:
@@ -323,7 +325,7 @@ class Store:
             try:
                 yield
             except OSError as error:
-                at = place_of(error) or self.folder
+                at = path_of(error) or self.folder
                 rest = f"complete results in the store {self.folder} are kept, and the same command resumes"
                 raise InputError(f"{at}: {reason(error)}; {rest}") from error
 
@@ -366,9 +368,9 @@ class Store:
 
     def _require_same_scheme(self, batch: Path) -> None:
         known = known_source(batch)
-        made, asked = (boilerplate_of(scheme["type"]) for scheme in (known["scheme"], identity(self.method.signature)))
+        made, wanted = (boilerplate_of(scheme["type"]) for scheme in (known["scheme"], identity(self.method.signature)))
         require(
-            made is asked,
+            made is wanted,
             f"the store {self.folder} was made with {option('boilerplate', made.value)}; give the same",
         )
         for key, value, name in (("text", self.method.text, "text="), ("scheme", self.method.signature, "signature=")):

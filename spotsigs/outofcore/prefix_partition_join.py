@@ -29,13 +29,13 @@ from spotsigs.outofcore.prefix_partition_tasks import (
     first_candidate_tasks,
     further_candidate_tasks,
     make_plan,
+    pair_folders,
     sample,
     shuffle,
-    stores,
     verify,
     verify_tasks,
 )
-from spotsigs.outofcore.resumable_tasks import run
+from spotsigs.outofcore.resumable_tasks import run_tasks
 from spotsigs.records import FloatArray, Overlap, Pairs
 from spotsigs.storage.locations import absolute, as_path
 from spotsigs.storage.store import Reader, claim, fingerprint, open_vectors, opened, remove_tree
@@ -104,14 +104,14 @@ def join_store(
     lengths = stored.vectors.lengths
     lengths = lengths.astype(np.min_scalar_type(lengths.max(initial=0)))
     overlap = Overlap(gathered(scattered(lengths, stored.rows), stored.copies.representatives))
-    return PairFiles(tuple(stores(job, done["stores"])), len(stored), counters=done["counters"], overlap=overlap)
+    return PairFiles(tuple(pair_folders(job, done["stores"])), len(stored), counters=done["counters"], overlap=overlap)
 
 
 def _run_or_resume(job: JoinJob, engine: Engine) -> dict[str, Any]:
     """Return the number of stores of pairs of each of the last tasks, and the counters, of a complete join."""
     try:
         done = job.result("done").facts
-        for pairs in stores(job, done["stores"]):
+        for pairs in pair_folders(job, done["stores"]):
             opened(pairs, "pairs")
     except InputError:
         remove_tree(job.path("done"))
@@ -124,16 +124,16 @@ def _joined(job: JoinJob, engine: Engine) -> dict[str, Any]:
     reader = job.vectors()
     n_blocks = make_plan(job, reader.array("indptr", np.int64), reader.array("lengths", np.int64))
     blocks = [BlockTask(job, number) for number in range(n_blocks)]
-    bins = sum(run(engine, sample, blocks, "sampling"), np.zeros(BINS, np.int64))
+    bins = sum(run_tasks(engine, sample, blocks, "sampling"), np.zeros(BINS, np.int64))
     parts = cut_parts(job, bins) if blocks else 0
-    tokens = sum(facts["tokens"] for facts in run(engine, shuffle, blocks, "shuffling"))
+    tokens = sum(facts["tokens"] for facts in run_tasks(engine, shuffle, blocks, "shuffling"))
     searches = first_candidate_tasks(job, parts, tokens)
     results: list[dict[str, Any]] = []
     while len(results) < len(searches):
         first = len(results)
-        results += run(engine, find_candidates, searches[first:], "joining")
+        results += run_tasks(engine, find_candidates, searches[first:], "joining")
         searches += further_candidate_tasks(searches, results, first)
-    verified = list(run(engine, verify, verify_tasks(job, len(searches)), "verifying"))
+    verified = list(run_tasks(engine, verify, verify_tasks(job, len(searches)), "verifying"))
     work, visits = ([facts[name] for facts in results] for name in ("work", "visits"))
     counters = {
         "tasks": 2 * len(blocks) + len(searches) + len(verified),
@@ -179,9 +179,9 @@ class PairFiles:
     memory: int = 1 << 27
 
     def __len__(self) -> int:
-        return sum(int(store.facts["pairs"]) for store in self._stores(False))
+        return sum(int(store.facts["pairs"]) for store in self._readers(False))
 
-    def _stores(self, verify: bool) -> list[Reader]:
+    def _readers(self, verify: bool) -> list[Reader]:
         """Open the stores."""
         return [opened(folder, "pairs", verify=verify) for folder in self.folders]
 
@@ -212,7 +212,7 @@ class PairFiles:
             Document numbers, ``i < j``.
         similarity : ndarray of float64
         """
-        stores = self._stores(True)
+        stores = self._readers(True)
         edges = list(self._edges(stores))
         offsets = [np.searchsorted(store.whole("i", np.int64), edges).tolist() for store in stores]
         for k in range(len(edges) - 1):

@@ -96,7 +96,7 @@ class Runs(NamedTuple):
     offered: NDArray[np.int64]  # units of weight of the prefix that is listed for partners that are not shorter
 
 
-class Share(NamedTuple):
+class PartRows(NamedTuple):
     """The n rows with a signature of one part in their prefix, and these signatures."""
 
     marks: NDArray[np.uint64]  # (2 n,) for each row its sketch, as `sketch_rows` writes it, then its row and run
@@ -116,9 +116,9 @@ class Lists(NamedTuple):
 class PrefixIndex(NamedTuple):
     """Rows that are probed, and the inverted index of the rows with which they are compared."""
 
-    probing: Share
-    listed: Share  # the same rows, or those of another group of blocks
-    own: bool  # whether both are the same rows: each row is listed after it has been probed
+    probing: PartRows
+    listed: PartRows  # the same rows, or those of another group of blocks
+    is_self: bool  # whether both are the same rows: each row is listed after it has been probed
     all_rows: Lists  # the listed rows
     new: Lists  # the new ones among them, which are the partners of old rows; empty if all rows are new
     tables: Runs
@@ -162,7 +162,7 @@ def select_prefixes(indptr: Any, ids: Any, counts: Any, marks: Any, runs: Any, t
 
     The signatures of a row are ordered by class, rarest first, then by id. Those of class 0 occur in no other row: they
     count for positions and are not written. ``runs`` has the run of each row. The output, as long as the entries, are
-    ``tokens`` as in `Share`, and the row and the bin of each.
+    ``tokens`` as in `PartRows`, and the row and the bin of each.
     """
     tokens, rows, bins = out
     weight = np.empty(MAX_CLASSES + 1, np.int64)
@@ -220,12 +220,12 @@ def number_signatures(tokens: Any, known: Any, n: Any) -> Any:
 
 
 @kernel
-def _run(share: Share, r: Any) -> Any:
+def _run(share: PartRows, r: Any) -> Any:
     return lower(share.marks[2 * r + 1])
 
 
 @kernel
-def count_lists(share: Share, only_new: Any, tables: Runs, bounds: Any) -> Any:
+def count_lists(share: PartRows, only_new: Any, tables: Runs, bounds: Any) -> Any:
     """Write the start of each postings list into `bounds`, which is zero; return the number of postings."""
     for r in range(len(share.is_new)):
         if only_new and not share.is_new[r]:
@@ -256,7 +256,7 @@ def _reach(position: Any, q: Any, tables: Runs, tau: Any, memo: Any) -> Any:
 
 
 @kernel
-def _insert(share: Share, r: Any, tables: Runs, tau: Any, memo: Any, lists: Lists) -> None:
+def _insert(share: PartRows, r: Any, tables: Runs, tau: Any, memo: Any, lists: Lists) -> None:
     q = _run(share, r)
     offered = tables.offered[q]
     for k in range(share.starts[r], share.starts[r + 1]):
@@ -271,7 +271,7 @@ def _insert(share: Share, r: Any, tables: Runs, tau: Any, memo: Any, lists: List
 
 
 @kernel
-def fill_lists(share: Share, begin: Any, end: Any, only_new: Any, tables: Runs, tau: Any, lists: Lists) -> None:
+def fill_lists(share: PartRows, begin: Any, end: Any, only_new: Any, tables: Runs, tau: Any, lists: Lists) -> None:
     """List the rows ``begin:end`` of a share."""
     memo, of = np.full(MEMO, UNKNOWN, np.int64), -1
     for r in range(begin, end):
@@ -297,7 +297,7 @@ def _passed(lists: Lists, t: Any, low: Any) -> Any:
 @kernel
 def _insert_probed(index: PrefixIndex, r: Any, memo: Any) -> None:
     """List a row that has been probed, for the rows after it."""
-    if index.own:
+    if index.is_self:
         _insert(index.probing, r, index.tables, index.tau, memo, index.all_rows)
         if len(index.new.bounds) and index.probing.is_new[r]:
             _insert(index.probing, r, index.tables, index.tau, memo, index.new)

@@ -31,7 +31,7 @@ from spotsigs.arrays.csr import row_starts
 from spotsigs.errors import require
 from spotsigs.matching.bounds import least_overlap, prefixes
 from spotsigs.outofcore import prefix_partition_kernels as kernels
-from spotsigs.outofcore.prefix_partition_kernels import Block, Lists, PrefixIndex, Runs, Share
+from spotsigs.outofcore.prefix_partition_kernels import Block, Lists, PartRows, PrefixIndex, Runs
 from spotsigs.outofcore.resumable_tasks import Job, resumable
 from spotsigs.records import FloatArray, IntArray, require_listable
 from spotsigs.storage.store import Reader, Writer, entry_spans, opened, writing
@@ -44,8 +44,8 @@ BYTES_COMPARED = 96  # that it uses for each pair of a batch of comparisons
 BYTES_LISTED = 64  # that it uses for each similar pair of documents that has not been written
 BYTES_A_PAIR = 128  # that sorting and naming pairs uses for each of them
 
-CELLS = 32
-"""A cell is a block of rows that uses one part in so many of the budget; a task of `verify` takes several."""
+SLICES = 32
+"""A slice is a block of rows that uses one part in so many of the budget; a task of `verify` takes several."""
 
 BINS = 2**kernels.BIN_BITS
 """Ranges of partition keys that parts consist of."""
@@ -100,11 +100,11 @@ class JoinJob(Job):
 
 
 class Plan(NamedTuple):
-    """Bounds by length, and the first rows of blocks that are shuffled (``spans``) and of cells, with their end."""
+    """Bounds by length, and the first rows of blocks that are shuffled (``spans``) and of slices, with their end."""
 
     tables: Runs
     spans: NDArray[np.int64]
-    cells: NDArray[np.int64]
+    slices: NDArray[np.int64]
 
 
 class BlockTask(NamedTuple):
@@ -124,8 +124,8 @@ def make_plan(job: JoinJob, indptr: NDArray[np.int64], lengths: NDArray[np.int64
         first = int(tables.rows[0])
         spans = cut_rows(indptr, first, job.memory // 2, BYTES_SHUFFLED, BYTES_A_ROW)
         out.put("spans", spans)
-        a_cell = min(job.memory // CELLS, kernels.MAX_ROWS * BYTES_A_ROW)
-        out.put("cells", cut_rows(indptr, first, a_cell, 16, BYTES_A_ROW))
+        a_slice = min(job.memory // SLICES, kernels.MAX_ROWS * BYTES_A_ROW)
+        out.put("slices", cut_rows(indptr, first, a_slice, 16, BYTES_A_ROW))
         out.facts["spans"] = len(spans) - 1
 
     return int(job.checkpoint("plan", work=work)["spans"])
@@ -153,8 +153,8 @@ def _runs(lengths: NDArray[np.int64], tau: float) -> Runs:
 @lru_cache(2)
 def _plan(job: JoinJob) -> Plan:
     reader = job.result("plan")
-    whole = {name: reader.whole(name, np.int64) for name in (*Runs._fields, "spans", "cells")}
-    return Plan(Runs(*(whole[name] for name in Runs._fields)), whole["spans"], whole["cells"])
+    whole = {name: reader.whole(name, np.int64) for name in (*Runs._fields, "spans", "slices")}
+    return Plan(Runs(*(whole[name] for name in Runs._fields)), whole["spans"], whole["slices"])
 
 
 def read_block(reader: Reader, start: int, stop: int) -> Block:
@@ -262,7 +262,7 @@ def _groups(job: JoinJob, part: int) -> list[tuple[tuple[int, int], tuple[int, i
     return [(one, other) for k, other in enumerate(groups) for one in groups[: k + 1]]
 
 
-def _share(job: JoinJob, part: int, group: tuple[int, int]) -> Share:
+def _part_rows(job: JoinJob, part: int, group: tuple[int, int]) -> PartRows:
     """Read the rows and tokens of a part from some blocks."""
     heads, tokens = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
     for number in range(*group):
@@ -281,7 +281,7 @@ def _share(job: JoinJob, part: int, group: tuple[int, int]) -> Share:
     first = np.searchsorted(rows, tables.rows)
     runs = np.repeat(np.arange(len(first) - 1, dtype=np.uint64), np.diff(first))
     marks[1::2] = rows.astype(np.uint64) << np.uint64(32) | runs
-    return Share(marks, is_new, first, starts, of_rows)
+    return PartRows(marks, is_new, first, starts, of_rows)
 
 
 def _require_undamaged(sound: bool, job: JoinJob) -> None:
@@ -309,16 +309,16 @@ class CandidateTask(NamedTuple):
 
 def _index(task: CandidateTask, listed_blocks: tuple[int, int], probing_blocks: tuple[int, int]) -> PrefixIndex:
     """Read the rows of a task, and list those before the ones that are probed."""
-    job, tables, own = task.job, _plan(task.job).tables, listed_blocks == probing_blocks
-    listed = _share(job, task.part, listed_blocks)
-    probing = listed if own else _share(job, task.part, probing_blocks)
-    shares = [listed] if own else [listed, probing]
+    job, tables, is_self = task.job, _plan(task.job).tables, listed_blocks == probing_blocks
+    listed = _part_rows(job, task.part, listed_blocks)
+    probing = listed if is_self else _part_rows(job, task.part, probing_blocks)
+    shares = [listed] if is_self else [listed, probing]
     known = np.zeros(1 << (3 * sum(len(share.tokens) for share in shares) // 2).bit_length(), np.uint64)
     width = 0
     for share in shares:
         width = kernels.number_signatures(share.tokens, known, width)
     del known
-    end = task.begin if own else len(listed.is_new)
+    end = task.begin if is_self else len(listed.is_new)
 
     def lists(only_new: bool) -> Lists:
         bounds = np.zeros(2 * width, np.int32)
@@ -327,7 +327,9 @@ def _index(task: CandidateTask, listed_blocks: tuple[int, int], probing_blocks: 
         kernels.fill_lists(listed, 0, end, only_new, tables, job.tau, filled)
         return filled
 
-    return PrefixIndex(probing, listed, own, lists(False), lists(True) if job.new_from else _NO_LISTS, tables, job.tau)
+    return PrefixIndex(
+        probing, listed, is_self, lists(False), lists(True) if job.new_from else _NO_LISTS, tables, job.tau
+    )
 
 
 def first_candidate_tasks(job: JoinJob, parts: int, tokens: int) -> list[CandidateTask]:
@@ -371,21 +373,21 @@ def find_candidates(task: CandidateTask, out: Writer) -> None:
     most = n + max(2**16, min(n, 2**20))
     counts, touched = np.zeros(n, np.uint8), np.empty(n, np.int64)
     pairs, shared = np.empty(most, np.uint64), np.empty(most, np.uint8)
-    cells, work = np.zeros(len(plan.cells), np.int64), 0
+    slices, work = np.zeros(len(plan.slices), np.int64), 0
     with out.growing("pairs", np.uint64) as append_pairs, out.growing("shared", np.uint8) as append_shared:
         while begin < end and work < task.most:
             begin, found, more = kernels.probe(index, begin, end, task.most - work, counts, touched, (pairs, shared))
             work += more
             append_pairs(pairs[:found])
             append_shared(shared[:found])
-            cells[1:] += np.searchsorted(_longer(pairs[:found]), plan.cells[1:])
-    out.put("cells", cells)
+            slices[1:] += np.searchsorted(_longer(pairs[:found]), plan.slices[1:])
+    out.put("slices", slices)
     left = np.empty(len(index.probing.is_new) - begin if begin < end else 0, np.int64)
     if len(left):
         kernels.count_visits(index, begin, left)
     starts = index.probing.starts
     visits = work - kernels.A_TOKEN * int(starts[begin] - starts[task.begin])
-    out.facts = {"pairs": int(cells[-1]), "work": int(work), "visits": int(visits), "groups": len(groups)}
+    out.facts = {"pairs": int(slices[-1]), "work": int(work), "visits": int(visits), "groups": len(groups)}
     out.facts |= {"left": int(left.sum()), "edges": (begin + _edges(left, task.most)).tolist()}
 
 
@@ -414,18 +416,18 @@ class VerifyTask(NamedTuple):
 
 
 def verify_tasks(job: JoinJob, searches: int) -> list[VerifyTask]:
-    """Group cells while their rows and candidate pairs fit into the budget."""
-    cells = _plan(job).cells.tolist()
-    sizes = np.zeros(len(cells) - 1, np.int64)
+    """Group slices while their rows and candidate pairs fit into the budget."""
+    slices = _plan(job).slices.tolist()
+    sizes = np.zeros(len(slices) - 1, np.int64)
     for number in range(searches):
-        sizes += np.diff(job.result("candidates", number).whole("cells", np.int64))
-    edges, used = cells[:1], 0
-    for k, size in enumerate((sizes * BYTES_A_CANDIDATE + job.memory // CELLS).tolist()):
-        if used and (used + size > job.memory // 2 or cells[k + 1] - edges[-1] > kernels.MAX_ROWS):
-            edges.append(cells[k])
+        sizes += np.diff(job.result("candidates", number).whole("slices", np.int64))
+    edges, used = slices[:1], 0
+    for k, size in enumerate((sizes * BYTES_A_CANDIDATE + job.memory // SLICES).tolist()):
+        if used and (used + size > job.memory // 2 or slices[k + 1] - edges[-1] > kernels.MAX_ROWS):
+            edges.append(slices[k])
             used = 0
         used += size
-    edges += cells[-1:] if used else []
+    edges += slices[-1:] if used else []
     return [VerifyTask(job, number, rows, searches) for number, rows in enumerate(pairwise(edges))]
 
 
@@ -441,7 +443,7 @@ def verify(task: VerifyTask, out: Writer) -> None:
     out.facts = {"stores": similar.stores, "candidates": candidates, "verifications": verifications}
 
 
-def stores(job: JoinJob, counts: Sequence[int]) -> list[Path]:
+def pair_folders(job: JoinJob, counts: Sequence[int]) -> list[Path]:
     """Return the paths of the stores of pairs, from the number of stores of each task of `verify`."""
     return [_pairs_path(job, task, k) for task, count in enumerate(counts) for k in range(count)]
 
@@ -460,7 +462,7 @@ def _candidates(task: VerifyTask, rows: tuple[int, int]) -> Iterator[tuple[Reade
 
 
 def _passes(task: VerifyTask) -> Iterator[tuple[int, int]]:
-    """Cut the rows of a task so that their candidate pairs fit: all rows of a cell may be similar."""
+    """Cut the rows of a task so that their candidate pairs fit: all rows of a slice may be similar."""
     start, stop = task.rows
     most = task.job.memory // 2
     candidates = list(_candidates(task, task.rows))
@@ -488,7 +490,7 @@ def _verify_rows(task: VerifyTask, rows: tuple[int, int], similar: _SimilarPairs
     del keys
     _require_undamaged(int(shorter.max(initial=0)) < stop and int(longer.max(initial=0)) < stop - start, job)
     one = read_block(reader, start, stop)
-    for first, last in _windows(shorter, plan.cells, max(job.memory // CELLS // BYTES_COMPARED, 1)):
+    for first, last in _windows(shorter, plan.slices, max(job.memory // SLICES // BYTES_COMPARED, 1)):
         other, at = _read_near(reader, shorter[first:last])
         out = np.empty(last - first, np.int64), np.empty(last - first)
         n = kernels.compare(one, longer[first:last], other, at, job.tau, out)
@@ -511,9 +513,9 @@ def _keys(task: VerifyTask, rows: tuple[int, int]) -> NDArray[np.uint64]:
     return np.concatenate(found)
 
 
-def _windows(rows: NDArray[np.int64], cells: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Cut ascending rows at the edges of cells, and into blocks of a limited size."""
-    edges = np.union1d(np.searchsorted(rows, cells), np.arange(0, len(rows), most))
+def _windows(rows: NDArray[np.int64], slices: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Cut ascending rows at the edges of slices, and into blocks of a limited size."""
+    edges = np.union1d(np.searchsorted(rows, slices), np.arange(0, len(rows), most))
     return ((first, last) for first, last in pairwise(edges.tolist()) if first < last)
 
 

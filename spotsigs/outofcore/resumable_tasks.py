@@ -66,6 +66,6 @@ def resumable(kind: str) -> Callable[[Callable[[Any, Writer], None]], Callable[[
     return decorate
 
 
-def run(engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task], name: str) -> Iterator[Result]:
+def run_tasks(engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task], name: str) -> Iterator[Result]:
     """Run the tasks of a round with a progress bar."""
     return progress(engine.map(function, tasks), name, len(tasks), "tasks")

@@ -35,7 +35,11 @@ _SOURCE = "source.json"
 SCHEMA = 2
 """Version of what `source_of` returns."""
 
-_MOST = 1 << 24  # bytes of signatures in memory before they are written: a shard may have any number
+PART_BYTES = 1 << 24
+"""Bytes of signatures in memory before they are written: a shard may have any number."""
+
+DIGESTS_AT_ONCE = 1 << 19
+"""Checksums of documents that are read at a time."""
 
 
 def extract_segments(
@@ -165,7 +169,7 @@ def _extract_segment(
     except InputError:
         further, last = 0, None
         with pages_up_to(*limits):
-            for part in extract_parts(shard, text, scheme, strict=strict, most=_MOST, grams=grams):
+            for part in extract_parts(shard, text, scheme, strict=strict, most=PART_BYTES, grams=grams):
                 if strict and part.skipped:
                     return part.skipped[0]
                 if last is not None:
@@ -237,23 +241,24 @@ class Segments:
         """Return the same documents, with the signatures of some of them."""
         return replace(self, rows=None if rows.all() else rows)
 
-    def stores(self) -> Iterator[Reader]:
-        """Yield the stores; checksums of remote ones are verified when they are read."""
+    def readers(self) -> Iterator[Reader]:
+        """Open the folders one after the other; checksums of remote ones are verified when they are read."""
         for folder in self.folders:
             yield opened(folder, "signatures")
 
     def parts(self) -> Iterator[Part]:
         """Yield the signatures of the compared documents, by segment."""
         first = 0
-        for reader in self.stores():
+        for reader in self.readers():
             last = first + int(reader.facts["rows"])
             yield Part(reader, np.ones(last - first, np.bool_) if self.rows is None else self.rows[first:last])
             first = last
 
-    def digests(self, memory: int = 1 << 24) -> Iterator[NDArray[np.uint64]]:
+    def digests(self) -> Iterator[NDArray[np.uint64]]:
         """Yield the checksums of content and text, shape (rows, 4), in document order, in pieces."""
-        for reader in self.stores():
-            size, step = reader.length("digests", np.uint64), max(memory // 32, 1) * 4
+        step = 4 * DIGESTS_AT_ONCE
+        for reader in self.readers():
+            size = reader.length("digests", np.uint64)
             for start in range(0, size, step):
                 yield reader.part("digests", np.uint64, start, min(start + step, size)).reshape(-1, 4)
 
@@ -280,7 +285,7 @@ class Segments:
 
     def grams(self) -> Iterator[WordGrams]:
         """Yield the word 5-grams of all documents, by segment."""
-        for store in self.stores():
+        for store in self.readers():
             indptr, hashes = store.whole("gram_indptr", np.int64), store.whole("grams", np.uint64)
             yield WordGrams(indptr, hashes, store.facts["gram_bits"])
 
@@ -310,33 +315,33 @@ class Segments:
 
     def strings(self, name: str) -> Iterator[str]:
         """Yield the names of documents or of skipped records."""
-        for k, store in enumerate(self.stores()):
+        for k, store in enumerate(self.readers()):
             found = store.strings(name)
             yield from map(REFERENCE.__add__, found) if k < self.reference else found
 
     @property
     def clusters(self) -> Iterator[str | None]:
         """The truth labels, None for a document without one."""
-        for store in self.stores():
+        for store in self.readers():
             yield from (name or None for name in store.strings("clusters"))
 
     @property
     def dates(self) -> Iterator[str | None]:
         """The capture times, None for a document without one."""
-        for store in self.stores():
+        for store in self.readers():
             dates = store.strings("dates")
             yield from (date or None for date in dates) if len(dates) else repeat(None, store.facts["rows"])
 
     def occurrences(self) -> NDArray[np.int64]:
         """Return the signature occurrences of each document, before any filter."""
-        found = (row_sums(store.array("indptr", np.int64), store.array("counts", np.int32)) for store in self.stores())
+        found = (row_sums(store.array("indptr", np.int64), store.array("counts", np.int32)) for store in self.readers())
         return np.concatenate([np.empty(0, np.int64), *found])
 
     def in_shingles(self) -> int:
         """Return the number of documents that are compared by shingles in place of spots."""
         return sum(
             count_in_shingles(store.array("indptr", np.int64), store.array("hashes", np.uint64))
-            for store in self.stores()
+            for store in self.readers()
         )
 
     @property
@@ -352,10 +357,10 @@ class SkippedRecords(SizedIterable[Skipped]):
     segments: Segments
 
     def __len__(self) -> int:
-        return sum(len(store.strings("skipped")) for store in self.segments.stores())
+        return sum(len(store.strings("skipped")) for store in self.segments.readers())
 
     def __iter__(self) -> Iterator[Skipped]:
-        reasons = (store.strings("reasons") for store in self.segments.stores())
+        reasons = (store.strings("reasons") for store in self.segments.readers())
         yield from map(Skipped, self.segments.strings("skipped"), chain.from_iterable(reasons))
 
     def __contains__(self, record: object) -> bool:

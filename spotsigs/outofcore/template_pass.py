@@ -30,7 +30,7 @@ from spotsigs.storage.store import (
     save_signatures,
 )
 
-_RULES = 9
+RULES = 9
 """Version of the rules. A new version replaces signatures that an earlier release computed from the same outlines."""
 
 BYTES_A_LINK = 48  # of the search for siblings, for each link of a page: its hash, id and posting, and temporaries
@@ -64,7 +64,7 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
         If the budget is too small for the collection's links.
     """
     folder = as_path(folder)
-    content = [*map(fingerprint, outlines.folders), json.dumps(identity(scheme)), str(_RULES)]
+    content = [*map(fingerprint, outlines.folders), json.dumps(identity(scheme)), str(RULES)]
     if outlines.rows is not None:
         content.append(xxhash.xxh3_128_hexdigest(outlines.rows.tobytes()))
     made_of = xxhash.xxh3_128_hexdigest("\n".join(content).encode())

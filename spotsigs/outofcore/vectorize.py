@@ -32,7 +32,7 @@ from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import Copies
 from spotsigs.matching.bounds import rarity_classes
-from spotsigs.outofcore.resumable_tasks import Job, resumable, run
+from spotsigs.outofcore.resumable_tasks import Job, resumable, run_tasks
 from spotsigs.outofcore.segments import Segments
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.storage.identity import identity
@@ -66,8 +66,10 @@ TASKS = 16
 _ENTRY: dict[str, Any] = {"ids": np.int32, "counts": np.int32, "marks": np.uint16}
 """Arrays with a value for each entry of the vectors."""
 
-_COPIED = 1 << 20
+COPIED = 1 << 20
 """Values that are copied at a time."""
+
+_SERIAL = Serial()
 
 LEAST_ENTRIES = 2**18
 """Entries of a batch, or hashes of a range, below which another task would cost more than it saves."""
@@ -103,7 +105,7 @@ def build_vectors(
     idf_filter: IdfFilter,
     *,
     memory: int,
-    engine: Engine | None = None,
+    engine: Engine = _SERIAL,
     sets: bool = False,
     copies: Copies | None = None,
     facts: Mapping[str, Any] | None = None,
@@ -122,7 +124,7 @@ def build_vectors(
         The signatures and documents that are compared.
     memory : int
         Bytes that one task may use.
-    engine : Engine, optional
+    engine : Engine
         Engine of the tasks; this process by default.
     sets : bool
         Count every signature once.
@@ -139,24 +141,24 @@ def build_vectors(
     sizes, entries = segments.sizes(), segments.entries()
     copies = Copies.none(int(sizes.sum())) if copies is None else copies
     segments = segments.only(copies.distinct)
-    folder, engine = as_path(folder), Serial() if engine is None else engine
+    folder = as_path(folder)
     job = VectorJob(
         folder=absolute(rounds_of(folder)),
         idf_filter=idf_filter,
         sets=sets,
         documents=int(np.count_nonzero(copies.distinct)),
         memory=memory,
-        ranges=max(1, ceil(int(entries.sum()) / _share(entries, memory // BYTES_A_HASH))),
+        ranges=max(1, ceil(int(entries.sum()) / _task_size(entries, memory // BYTES_A_HASH))),
     )
     _claim(job, segments, copies)
     batches = list(_batches(job, segments, sizes, entries))
     _find_vocabulary(job, batches, engine)
-    list(run(engine, number, batches, "numbering"))
+    list(run_tasks(engine, number, batches, "numbering"))
     ranges = _row_ranges(job, len(batches))
-    list(run(engine, gather, ranges, "ordering"))
+    list(run_tasks(engine, gather, ranges, "ordering"))
     with writing(folder, "vectors") as store:
         _write(store, job, len(ranges), segments, copies)
-        store.facts |= {"rows": len(copies), **(facts or {})}
+        store.facts |= facts or {}
     remove_tree(job.path())
     return open_vectors(folder)
 
@@ -166,7 +168,7 @@ def rounds_of(folder: Path) -> Path:
     return folder.parent / f"{folder.name}-in-the-making"
 
 
-def _share(entries: NDArray[np.int64], most: int) -> int:
+def _task_size(entries: NDArray[np.int64], most: int) -> int:
     """Return the number of entries of a task, at most a given number."""
     return max(1, min(most, max(ceil(int(entries.sum()) / TASKS), LEAST_ENTRIES)))
 
@@ -241,7 +243,7 @@ def _batches(
 ) -> Iterator[Batch]:
     """Group segments up to a number of entries and documents; a larger one is a batch of its own."""
     weights = entries + sizes
-    most = _share(weights, job.memory // (2 * BYTES_AN_ENTRY))
+    most = _task_size(weights, job.memory // (2 * BYTES_AN_ENTRY))
     before = row_starts(weights)
     rows = row_starts(sizes)
     for number, (start, stop) in enumerate(entry_spans(before, most)):
@@ -252,9 +254,9 @@ def _batches(
 
 def _find_vocabulary(job: VectorJob, batches: Sequence[Batch], engine: Engine) -> None:
     """Run the rounds that find the vocabulary; write the id of the first signature of each range."""
-    list(run(engine, scatter, batches, "counting"))
+    list(run_tasks(engine, scatter, batches, "counting"))
     ranges = [HashRange(job, k, len(batches)) for k in range(job.ranges)]
-    sizes = [facts["signatures"] for facts in run(engine, tally, ranges, "filtering")]
+    sizes = [facts["signatures"] for facts in run_tasks(engine, tally, ranges, "filtering")]
     ends = row_starts(np.array(sizes, np.int64))
     if ends[-1] > MOST_SIGNATURES:
         remove_tree(job.path())
@@ -386,7 +388,7 @@ def _row_ranges(job: VectorJob, batches: int) -> list[RowRange]:
     del lengths
     sizes = [np.diff(result.whole("starts", np.int64)) for result in numbered]
     costs = 1 + np.concatenate([none, *sizes])[order]  # a row, and its entries
-    most = _share(costs, job.memory // (4 * BYTES_AN_ENTRY))
+    most = _task_size(costs, job.memory // (4 * BYTES_AN_ENTRY))
     del sizes, order
     found, begin = [], np.zeros(batches, np.int64)
     for number, (first, last) in enumerate(entry_spans(row_starts(costs), most)):
@@ -437,15 +439,15 @@ def _write(store: Writer, job: VectorJob, ranges_of_lengths: int, segments: Segm
     store.strings("doc_ids", segments.doc_ids)
     store.put("content", copies.content)
     store.put("representatives", copies.representatives)
-    store.facts["n_signatures"] = sum(int(facts.facts["signatures"]) for facts in words)
+    store.facts |= {"rows": len(copies), "n_signatures": sum(int(facts.facts["signatures"]) for facts in words)}
 
 
 def _pieces(results: Sequence[Reader], name: str, dtype: Any) -> Iterator[NDArray[Any]]:
     """Yield an array of several results in pieces."""
     for result in results:
         length = result.length(name, dtype)
-        for start in range(0, length, _COPIED):
-            yield result.part(name, dtype, start, min(start + _COPIED, length))
+        for start in range(0, length, COPIED):
+            yield result.part(name, dtype, start, min(start + COPIED, length))
 
 
 def look_up(hashes: NDArray[np.uint64], vocabulary: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

@@ -169,7 +169,7 @@ def packed(
     if not shown:
         return None
     number: dict[str, int] = {}
-    spots = [_spots(kept.get(row, ""), scheme, number, counts.get(row)) for row in shown] if scheme else []
+    spots = [located_spots(kept.get(row, ""), scheme, number, counts.get(row)) for row in shown] if scheme else []
     order = {row: k for k, row in enumerate(shown)}
     triples = zip(*(column.tolist() for column in pairs), strict=True) if pairs else ()
     known = [(*sorted((i, j), key=order.__getitem__), s) for i, j, s in triples if i in order and j in order]
@@ -185,7 +185,9 @@ def packed(
     return base64.b64encode(gzip.compress(_json(content).encode(), mtime=0)).decode()
 
 
-def _spots(text: str, scheme: SignatureScheme, number: dict[str, int], counts: Counts | None = None) -> list[list[int]]:
+def located_spots(
+    text: str, scheme: SignatureScheme, number: dict[str, int], counts: Counts | None = None
+) -> list[list[int]]:
     """Return each signature of a text: its number, then start and end of each of its tokens, in UTF-16 units."""
     tokens, edges = tokenize(text), token_edges(text)
     readable = scheme.readable(text)

@@ -185,7 +185,7 @@ def _content(matched: Matched[Any, Any], named: bool) -> tuple[Sequence[str], It
         arrays = signatures.indptr, signatures.hashes, signatures.counts
         return (matched.doc_ids, iter(arrays[1:])) if named else ((), iter(arrays))
     kinds = {"hashes": np.uint64, "counts": np.int32}
-    stores = ((store, name) for name in kinds for store in signatures.stores())
+    stores = ((store, name) for name in kinds for store in signatures.readers())
     return matched.doc_ids, (store.array(name, kinds[name]) for store, name in stores)
 
 

@@ -25,7 +25,8 @@ from spotsigs.signatures.template_kernels import PageFeatures, PageLinks, page_f
 from spotsigs.storage.store import concatenated_on_disk
 from spotsigs.text.hashing import hash_shingles
 
-_BLOCK_PAGES = 2048
+BLOCK_PAGES = 2048
+"""Pages that a kernel reads at a time."""
 
 SHINGLE_TOKENS, ONE_IN = 8, 4
 """Tokens of a shingle of the whole text, of which one in so many is kept, by hash.
@@ -84,7 +85,7 @@ class TemplateRemoval(MainContent, CollectionScheme):
         """
         columns = over_pages(threads, scratch)
         pages, link_indptr, links_of_pages = features_of(outlines, columns)
-        _, rows, place_of = np.unique(pages.keys, return_index=True, return_inverse=True)
+        _, rows, distinct_of = np.unique(pages.keys, return_index=True, return_inverse=True)
         links = _numbered(rows, link_indptr, links_of_pages)
         sizes, hashes, counts = columns(
             lambda first, last: remove_templates(pages, links, first, last), len(rows), np.int64, np.uint64, np.int32
@@ -92,12 +93,12 @@ class TemplateRemoval(MainContent, CollectionScheme):
         starts = row_starts(sizes)
 
         def taken(first: int, last: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-            entries = take_rows(starts, place_of[first:last])[1]
+            entries = take_rows(starts, distinct_of[first:last])[1]
             return hashes[entries], counts[entries]
 
-        if len(rows) < len(outlines) or not np.array_equal(place_of, np.arange(len(rows))):
+        if len(rows) < len(outlines) or not np.array_equal(distinct_of, np.arange(len(rows))):
             hashes, counts = columns(taken, len(outlines), np.uint64, np.int32)
-        return replace(outlines, indptr=row_starts(sizes[place_of]), hashes=hashes, counts=counts)
+        return replace(outlines, indptr=row_starts(sizes[distinct_of]), hashes=hashes, counts=counts)
 
 
 Columns = Callable[..., list[NDArray[Any]]]
@@ -110,9 +111,9 @@ def over_pages(threads: int | None = None, scratch: Path | None = None) -> Colum
     def columns(kernel: Callable[[int, int], tuple[NDArray[Any], ...]], n: int, *dtypes: Any) -> list[NDArray[Any]]:
         if scratch is None:
             cores = all_cores() if threads is None else threads
-            parts = over_blocks(kernel, n, cores, blocks_a_thread=max(8, -(-n // (cores * _BLOCK_PAGES))))
+            parts = over_blocks(kernel, n, cores, blocks_a_thread=max(8, -(-n // (cores * BLOCK_PAGES))))
             return concatenated(parts, dtypes)
-        blocks = (kernel(first, min(first + _BLOCK_PAGES, n)) for first in range(0, n, _BLOCK_PAGES))
+        blocks = (kernel(first, min(first + BLOCK_PAGES, n)) for first in range(0, n, BLOCK_PAGES))
         return concatenated_on_disk(blocks, dtypes, scratch)
 
     return columns

@@ -48,7 +48,7 @@ def staging_folder(path: Path) -> Iterator[Path]:
     if is_remote(path):
         path = Path(tempfile.gettempdir(), path.name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_orphans(path.parent.resolve())
+    remove_orphans(path.parent.resolve())
     folder, lock = _own_folder(path)
     with _temporary(folder):
         try:
@@ -145,7 +145,7 @@ def destination(path: Path) -> Path:
     return Path(*(part for part in path.parts if _MARK not in part))
 
 
-def place_of(error: OSError) -> Path | None:
+def path_of(error: OSError) -> Path | None:
     """Return the final path of the file of an error of the system, if the error names one."""
     return destination(Path(error.filename)) if isinstance(error.filename, str) else None
 
@@ -232,7 +232,7 @@ def _release(lock: int | None) -> None:
 
 
 @cache
-def _remove_orphans(parent: Path) -> None:
+def remove_orphans(parent: Path) -> None:
     """Delete the temporary folders of killed processes, which are not locked; once a process for each parent."""
     for orphan in parent.glob(f".*{_MARK}*"):
         with suppress(FileNotFoundError, BlockingIOError):

@@ -35,7 +35,7 @@ from spotsigs.arrays.arrow import numbers, text
 from spotsigs.errors import InputError, reason, require
 from spotsigs.exact_duplicates import Copies
 from spotsigs.records import RowNumbers, Signatures, Skipped, Vectors, unchecked
-from spotsigs.storage import locations as places
+from spotsigs.storage import locations
 from spotsigs.storage.atomic import create, destination, is_empty, staging_folder
 from spotsigs.storage.locations import as_path, checksum, is_remote
 
@@ -48,8 +48,9 @@ _ATTEMPTS = 100
 _STRINGS = 4096
 _HEADER = 128  # bytes before the values of a one-dimensional array in numpy's format
 _SEAL = "seal"
-_TICK = 10**8  # nanoseconds in which two changes of a file may have the same time
-_MOST_COPIES = 64  # remote stores of which a process keeps a copy
+TICK = 10**8
+"""Nanoseconds in which two changes of a file may have the same time."""
+_MOST_DOWNLOADS = 64  # remote stores of which a process keeps the files
 
 _COMPARED: set[int] = set()
 """States of the stores whose checksums this process has compared."""
@@ -215,7 +216,7 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
 
 def _holds_something_else(folder: Path) -> bool:
     if is_remote(folder):  # arrays without a manifest are those of a killed process
-        names = places.sizes(folder)
+        names = locations.sizes(folder)
         return _MANIFEST not in names and not all(name.endswith(".npy") for name in names)
     if not folder.exists() or (folder / _MANIFEST).is_file():
         return False
@@ -227,19 +228,19 @@ def _upload(new: Path, folder: Path) -> None:
     if _is_there(new, folder):
         return
     manifest = new / _MANIFEST
-    places.remove(folder / _MANIFEST)
-    places.put(sorted(path for path in new.iterdir() if path != manifest), folder)
-    places.put([manifest], folder)
+    locations.remove(folder / _MANIFEST)
+    locations.put(sorted(path for path in new.iterdir() if path != manifest), folder)
+    locations.put([manifest], folder)
 
 
 def _is_there(new: Path, folder: Path) -> bool:
     """Return whether the same store exists, undamaged; of a remote one only the sizes are compared."""
     manifest = new / _MANIFEST
     try:
-        if places.read(folder / _MANIFEST) != manifest.read_bytes():
+        if locations.read(folder / _MANIFEST) != manifest.read_bytes():
             return False
         opened(folder, json.loads(manifest.read_bytes())["kind"], verify=not is_remote(folder))
-        found = places.sizes(folder)
+        found = locations.sizes(folder)
         return all(found.get(path.name) == path.stat().st_size for path in new.iterdir())
     except (OSError, InputError):
         return False
@@ -271,11 +272,11 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
     """
     path = folder / name
     try:
-        if not places.exists(path):
-            empty = not places.sizes(folder) if is_remote(folder) else not folder.exists() or is_empty(folder)
+        if not locations.exists(path):
+            empty = not locations.sizes(folder) if is_remote(folder) else not folder.exists() or is_empty(folder)
             require(empty, f"{folder} is not empty; give another path")
             create(path, sealed(facts))
-        known = unsealed(places.read(path))
+        known = unsealed(locations.read(path))
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
@@ -293,16 +294,16 @@ class Reader:
     Attributes
     ----------
     folder : Path
-        Its path; of a remote store, the path of its local copy.
+        Its path; of a remote store, that of the downloaded files.
     facts : dict
         Its manifest.
-    copy : _LocalCopy, optional
-        The local copy, which exists as long as a reader of it.
+    download : _Download, optional
+        The downloaded files, which exist as long as a reader of them.
     """
 
     folder: Path
     facts: dict[str, Any]
-    copy: _LocalCopy | None = field(default=None, repr=False)
+    download: _Download | None = field(default=None, repr=False)
 
     def array(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
         """Return an array of the store, memory-mapped and read-only; raise InputError if it is of another type."""
@@ -353,29 +354,30 @@ class Reader:
         return Strings(self.array(f"{name}.text", np.uint8), self.array(f"{name}.offsets", np.int64))
 
 
-class _LocalCopy:
-    """Copy of the files of a remote store in a folder that is deleted when no reader uses it."""
+class _Download:
+    """Files of a remote store in a local folder, which is deleted when no reader uses it."""
 
     def __init__(self, remote: Path, files: Mapping[str, Any]) -> None:
-        self.folder = Path(tempfile.mkdtemp(dir=_copies()))
+        self.folder = Path(tempfile.mkdtemp(dir=_downloads()))
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         for name, facts in files.items():
-            path, copy = remote / name, self.folder / name
+            path, local = remote / name, self.folder / name
             try:
-                places.fetch(path, copy)
+                locations.fetch(path, local)
             except FileNotFoundError as error:
                 raise _unreadable(path, error) from error
-            _check_size(path, copy.stat().st_size, facts["bytes"])
-            _require_checksum(path, checksum(copy), facts["xxh3_128"])
+            _check_size(path, local.stat().st_size, facts["bytes"])
+            _require_checksum(path, checksum(local), facts["xxh3_128"])
 
 
-@lru_cache(_MOST_COPIES)
-def _local_copy(folder: str, files: str) -> _LocalCopy:
-    return _LocalCopy(as_path(folder), json.loads(files))
+@lru_cache(_MOST_DOWNLOADS)
+def downloaded(folder: str, files: str) -> _Download:
+    """Return the files of a remote store, by its URL and its list of files as JSON."""
+    return _Download(as_path(folder), json.loads(files))
 
 
 @cache
-def _copies() -> Path:
+def _downloads() -> Path:
     """Return the folder with the copies of this process, which is deleted when the process ends."""
     stack = ExitStack()
     atexit.register(stack.close)
@@ -418,11 +420,11 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
     require(sound, f"{folder / _MANIFEST} does not list the content of the store; build the store again")
     assert isinstance(files, dict)
     if verify and is_remote(folder):
-        copy = _local_copy(str(folder), json.dumps(files))
-        return Reader(copy.folder, manifest, copy)
+        download = downloaded(str(folder), json.dumps(files))
+        return Reader(download.folder, manifest, download)
     reader = Reader(folder, manifest)
     if verify:
-        found = places.sizes(folder)
+        found = locations.sizes(folder)
         for name, facts in files.items():
             _check_size(folder / name, found.get(name), facts["bytes"])
         _compare_checksums(reader)
@@ -436,7 +438,7 @@ def _compare_checksums(reader: Reader) -> None:
         return
     for name, facts in reader.facts["files"].items():
         _require_checksum(reader.folder / name, checksum(reader.folder / name), facts["xxh3_128"])
-    if time_ns() - changed > _TICK:
+    if time_ns() - changed > TICK:
         _COMPARED.add(state)
 
 
@@ -444,7 +446,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     """Read a manifest of this version, and compare its checksum."""
     path = folder / _MANIFEST
     try:
-        content = places.read(path)
+        content = locations.read(path)
         manifest = json.loads(content)
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"{folder} is no store: it has no {_MANIFEST}") from None
@@ -604,6 +606,6 @@ def concatenated_on_disk(
 def remove_tree(folder: Path) -> None:
     """Delete a local or remote folder, if it exists."""
     if is_remote(folder):
-        places.remove(folder, recursive=True)
+        locations.remove(folder, recursive=True)
     else:
         shutil.rmtree(folder, ignore_errors=True)

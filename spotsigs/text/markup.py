@@ -56,7 +56,8 @@ _FLAT_NAMES = """a area base basefont bgsound body br caption col colgroup dd dt
 # An element's traits are one byte:  7 6 | 5: flat | 4: formatting | 3 2 1 0: kind
 _KIND, _FORMAT, _FLAT = 15, 16, 32
 
-_MAX_TABLES = 300  # nested in each other; the parser's time is quadratic in the depth
+MAX_TABLES = 300
+"""Tables nested in each other; the parser's time is quadratic in the depth."""
 _MAX_REFERENCE = 40  # bytes; no character reference is longer
 _SPACE, _BANG, _QUOTE, _HASH, _AMPERSAND, _APOSTROPHE = b" !\"#&'"
 _DASH, _SLASH, _LT, _EQUALS, _GT, _QUESTION, _BRACKET = b"-/<=>?]"
@@ -314,7 +315,7 @@ def _simplify(
             continue
         if kind == _TABLE:
             tables += 1 if not is_end else -min(tables, 1)
-            if tables + is_end > _MAX_TABLES:
+            if tables + is_end > MAX_TABLES:
                 continue
         elif kind == _SELECT:
             in_select = not is_end

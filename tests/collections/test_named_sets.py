@@ -48,8 +48,8 @@ def modules(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
     monkeypatch.setitem(sys.modules, "ir_datasets", SimpleNamespace(load=found.__getitem__))
     yield
-    named_sets._rows.cache_clear()
-    named_sets._opened.cache_clear()
+    named_sets.loaded_rows.cache_clear()
+    named_sets.opened_dataset.cache_clear()
 
 
 def test_rows_of_the_hub_are_documents(monkeypatch):

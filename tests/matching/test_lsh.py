@@ -140,7 +140,7 @@ class TestTables:
         lengths = np.ones(300, np.int64)
         lengths[3] = 0  # an empty document has no min-hash
         chains = np.full((300, 2), -1, np.int32)
-        assert lsh_native._link(minima, lengths, chains[:, 0]) == 7
+        assert lsh_native.link_buckets(minima, lengths, chains[:, 0]) == 7
         wanted = [*range(7, 300), *[-1] * 7]
         wanted[3] = -1
         assert chains[:, 0].tolist() == wanted
@@ -158,7 +158,7 @@ class TestTables:
         assert first[a] != first[b]
         minima = np.array([[first[a], 0], [first[b], hashed[a] ^ hashed[b]], [first[a], 0]], np.uint32)
         chains = np.full((3, 1), -1, np.int32)
-        assert lsh_native._link(minima, np.ones(3, np.int64), chains[:, 0]) == 2
+        assert lsh_native.link_buckets(minima, np.ones(3, np.int64), chains[:, 0]) == 2
         assert chains[:, 0].tolist() == [2, -1, -1]
 
 

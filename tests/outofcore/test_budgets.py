@@ -236,7 +236,7 @@ def test_a_shard_of_any_number_of_records_is_written_in_parts(tmp_path, monkeypa
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     parts = []
     for most in (1 << 24, 3000):
-        monkeypatch.setattr("spotsigs.outofcore.segments._MOST", most)
+        monkeypatch.setattr("spotsigs.outofcore.segments.PART_BYTES", most)
         collection = Jsonl(path=str(path))
         found = extract_segments(tmp_path / str(most), collection, VisibleText(), SpotSignatures(), Serial())
         again = extract_segments(tmp_path / str(most), collection, VisibleText(), SpotSignatures(), Serial())

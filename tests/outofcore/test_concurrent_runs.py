@@ -43,13 +43,13 @@ def test_of_two_claims_the_first_one_stays(remote, tmp_path, monkeypatch):
     """Both have looked before either has written, as without a lock."""
     if remote:
         pytest.importorskip("upath")
-    from spotsigs.storage import locations as places
+    from spotsigs.storage import locations
 
-    folder = places.as_path(f"memory://claims-{os.getpid()}/x") if remote else tmp_path / "x"
+    folder = locations.as_path(f"memory://claims-{os.getpid()}/x") if remote else tmp_path / "x"
     assert claim(folder, "facts.json", {"who": "one"}) == []
-    monkeypatch.setattr(places, "exists", lambda path: False)
+    monkeypatch.setattr(locations, "exists", lambda path: False)
     monkeypatch.setattr("spotsigs.storage.store.is_empty", lambda path: True)
-    monkeypatch.setattr(places, "sizes", lambda path: {})
+    monkeypatch.setattr(locations, "sizes", lambda path: {})
     assert claim(folder, "facts.json", {"who": "two"}) == ["who"]
     assert claim(folder, "facts.json", {"who": "one"}) == []
 

@@ -269,7 +269,7 @@ def test_the_calling_process_holds_nothing_of_the_rows(tmp_path, monkeypatch):
     """Many more rows in about as many tasks: a few numbers for each document, and none of its six signatures."""
     monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_TOKENS", 10**7)
     monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_WORK", 10**8)
-    monkeypatch.setattr("spotsigs.storage.store._TICK", 0)  # so that the first join has checked the store
+    monkeypatch.setattr("spotsigs.storage.store.TICK", 0)  # so that the first join has checked the store
     peaks, sizes = [], (10_000, 400_000)
     for n in sizes:
         ids = np.random.default_rng(1).integers(0, 10**6, 6 * n)
@@ -292,7 +292,7 @@ def test_more_pairs_than_can_be_listed_are_refused(tmp_path, monkeypatch):
 
 
 def test_pairs_beyond_the_budget_pass_in_spans_of_rows(tmp_path, monkeypatch):
-    """Rows of one length, each like all others, of which some are copies: no cell of pairs fits."""
+    """Rows of one length, each like all others, of which some are copies: no slice of pairs fits."""
     rng = np.random.default_rng(3)
     monkeypatch.setattr(tasks, "PIECE", 100)
     rows = [np.sort(rng.choice(22, 20, replace=False)) for _ in range(150)]

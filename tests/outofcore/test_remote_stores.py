@@ -27,7 +27,7 @@ from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.pipeline import Store
 from spotsigs.outofcore.prefix_partition_join import join_store
-from spotsigs.storage import locations as places
+from spotsigs.storage import locations
 from spotsigs.storage import store as stores
 from spotsigs.storage.locations import as_path, is_remote, sizes
 from spotsigs.storage.store import opened, remove_tree, writing
@@ -133,7 +133,7 @@ def facts(found):
     return named(found.pairs.load(), found.doc_ids)
 
 
-def test_places_are_paths_or_urls(tmp_path):
+def test_locations_are_paths_or_urls(tmp_path):
     assert as_path("a/b") == Path("a/b")
     assert as_path(tmp_path) is tmp_path
     assert as_path("file:///a/b") == Path("/a/b")
@@ -142,8 +142,8 @@ def test_places_are_paths_or_urls(tmp_path):
     assert is_remote(there)
     assert str(there / "y") == "memory://bucket/x/y"
     assert as_path(str(there / "y")) == there / "y"
-    assert places.absolute("memory://bucket/x") == "memory://bucket/x"
-    assert Path(places.absolute("x")).is_absolute()
+    assert locations.absolute("memory://bucket/x") == "memory://bucket/x"
+    assert Path(locations.absolute("x")).is_absolute()
 
 
 @pytest.mark.parametrize("where", ["memory", pytest.param("s3", marks=pytest.mark.long)])
@@ -174,8 +174,8 @@ def test_a_store_is_copied_once_while_it_is_used(memory, monkeypatch):
         store.put("many", values)
         store.put("none", values[:0])
         store.strings("names", (f"n{k}" for k in range(1000)))
-    fetched, fetch = [], places.fetch
-    monkeypatch.setattr(places, "fetch", lambda path, target: fetched.append(path.name) or fetch(path, target))
+    fetched, fetch = [], locations.fetch
+    monkeypatch.setattr(locations, "fetch", lambda path, target: fetched.append(path.name) or fetch(path, target))
     assert opened(memory, "things", verify=False).length("many", np.int64) == 300_000
     assert not fetched
     for _ in range(2):
@@ -191,7 +191,7 @@ def test_a_store_is_copied_once_while_it_is_used(memory, monkeypatch):
         reader.part("many", np.int64, 299_999, 300_001)
     with pytest.raises(InputError, match=r"many\.npy is no array of 600,000 values of int32"):
         reader.array("many", np.int32)
-    stores._local_copy.cache_clear()
+    stores.downloaded.cache_clear()
     assert reader.folder.exists()
     folder = reader.folder
     del reader

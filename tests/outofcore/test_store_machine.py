@@ -158,7 +158,7 @@ class Stores(RuleBasedStateMachine):
     @rule(at=st.integers(1, 120), number=st.sampled_from([errno.ENOSPC, errno.EIO]), killed=st.booleans())
     def stopped(self, at, number, killed):
         """A call fails, or the process ends there."""
-        atomic._remove_orphans.cache_clear()
+        atomic.remove_orphans.cache_clear()
         batch = self.next()
         denied = (Killing if killed else Denied)(self.store, at, number)
         try:

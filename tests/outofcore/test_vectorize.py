@@ -173,7 +173,7 @@ def test_results_of_other_tasks_are_not_used(tmp_path, left_by, monkeypatch):
 @pytest.mark.long
 def test_the_calling_process_holds_nothing_of_the_entries(tmp_path, monkeypatch):
     """Twenty times the signatures on as many pages: no more memory than blocks that are copied, and looked through."""
-    monkeypatch.setattr("spotsigs.outofcore.vectorize._COPIED", 2**15)
+    monkeypatch.setattr("spotsigs.outofcore.vectorize.COPIED", 2**15)
     peaks = []
     for entries in (10, 200):
         draws = np.random.default_rng(1).integers(0, 500, (2000, entries)).astype(np.uint64)
@@ -227,7 +227,7 @@ def test_extraction_to_segments_equals_extraction_in_memory(tmp_path, engine):
     segments = extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(), engine)
     expected = extract(collection, VisibleText(), SpotSignatures(), Serial())
     assert len(segments.folders) == len(collection.shards()) > 3
-    stores = list(segments.stores())
+    stores = list(segments.readers())
     for name, kind in (("hashes", np.uint64), ("counts", np.int32)):
         np.testing.assert_array_equal(np.concatenate([s.array(name, kind) for s in stores]), getattr(expected, name))
     assert tuple(segments.doc_ids) == expected.doc_ids

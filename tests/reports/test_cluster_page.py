@@ -17,7 +17,7 @@ from runs import ran
 from spotsigs.cli import main as command
 from spotsigs.clustering.clusters import cluster
 from spotsigs.records import Pairs
-from spotsigs.reports.cluster_page import Limits, _spots, common_prefix, token_edges, write_cluster_page
+from spotsigs.reports.cluster_page import Limits, common_prefix, located_spots, token_edges, write_cluster_page
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.tokens import tokenize
 
@@ -118,7 +118,7 @@ def test_words_are_found_where_they_stand(text):
 def test_spots_are_marked_at_their_own_places():
     text = "the cat sat. the cat sat. a dog is here"
     number = {}
-    spots = _spots(text, SCHEME, number)
+    spots = located_spots(text, SCHEME, number)
     marked = [[text[a:b] for a, b in zip(ends[::2], ends[1::2], strict=True)] for _, *ends in spots]
     assert [":".join(words) for words in marked] == SCHEME.readable(text)
     assert spots[0][0] == spots[1][0]
@@ -131,11 +131,11 @@ def test_only_what_took_part_is_marked():
     readable, hashes = SCHEME.readable(text), SCHEME(tokenize(text)).tolist()
     known = dict(zip(readable, hashes, strict=True))
     assert len(readable) == 6
-    all_of_it = _spots(text, SCHEME, {})
-    assert _spots(text, SCHEME, {}, Counter(hashes)) == all_of_it
-    assert _spots(text, SCHEME, {}, {}) == []
+    all_of_it = located_spots(text, SCHEME, {})
+    assert located_spots(text, SCHEME, {}, Counter(hashes)) == all_of_it
+    assert located_spots(text, SCHEME, {}, {}) == []
     number = {}
-    some = _spots(text, SCHEME, number, {known["the:dog:ran"]: 1, known["the:cat:sat"]: 2, 7: 1})
+    some = located_spots(text, SCHEME, number, {known["the:dog:ran"]: 1, known["the:cat:sat"]: 2, 7: 1})
     assert list(number) == ["the:cat:sat", "the:dog:ran"]
     assert [(name, *edges) for name, *edges in some] == [
         (0, *all_of_it[0][1:]),

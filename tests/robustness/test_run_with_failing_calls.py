@@ -38,7 +38,7 @@ class Vanishing(Denied):
 
 def ran(front_door, here, denied, more):  # noqa: F811
     """Run the front door while a call fails; return its code, its sentences, and what it has left."""
-    atomic._remove_orphans.cache_clear()
+    atomic.remove_orphans.cache_clear()
     words = [word.format(here=here) for word in (*CHOSEN, *more)]
     with denying(denied):
         code, _, err = front_door(*words, f"hydra.run.dir={here}/run")
@@ -127,7 +127,7 @@ def test_what_was_in_place_stays_when_tidying_up_fails_once(tmp_path):
     """A folder to write in that cannot be removed at first is removed all the same."""
     here = tmp_path / "here"
     here.mkdir()
-    atomic._remove_orphans(here.resolve())
+    atomic.remove_orphans(here.resolve())
 
     def written(at):
         with denying(denied := Denied(here, at)), atomic.replacing(here / "a.csv") as new:

@@ -50,7 +50,7 @@ def work(folder, name, *, add=False, at="work", base=None):
 
 def attempt(folder, denied, base):
     """Add the new pages while a call fails; return the outcome: pairs, or a sentence."""
-    atomic._remove_orphans.cache_clear()
+    atomic.remove_orphans.cache_clear()
     with denying(denied):
         try:
             return work(folder, "new", add=True, base=base)

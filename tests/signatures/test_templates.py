@@ -182,7 +182,7 @@ def spread(pages: list[list[naive.Entry]]) -> list[list[naive.Entry]]:
 @given(sites(), st.sampled_from([1, 3, 2048]))
 def test_files_make_no_difference(tmp_path, pages, block):
     drawn = outlines(spread(pages))
-    with patch.multiple(module, _BLOCK_PAGES=block):
+    with patch.multiple(module, BLOCK_PAGES=block):
         assert rows(SCHEME.refine(drawn, scratch=tmp_path)) == rows(SCHEME.refine(drawn))
 
 
@@ -363,7 +363,7 @@ def written(path, numbers):
 
 
 def test_on_disk_equals_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK_PAGES", 5)
+    monkeypatch.setattr(module, "BLOCK_PAGES", 5)
     collection = written(tmp_path / "x.jsonl", range(21))
     assert len(collection.shards()) > 3
     found = matched(tmp_path / "run", collection)
@@ -375,7 +375,7 @@ def test_on_disk_equals_in_memory(tmp_path, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     matched(tmp_path / "run", collection)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-    monkeypatch.setattr(kept_signatures, "_RULES", kept_signatures._RULES + 1)
+    monkeypatch.setattr(kept_signatures, "RULES", kept_signatures.RULES + 1)
     matched(tmp_path / "run", collection)  # as by a later release, whose rules are others
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} != before
 

@@ -12,11 +12,11 @@ from selectolax.lexbor import LexborHTMLParser
 from strategies import examples
 
 from spotsigs.records import Document
-from spotsigs.text.markup import _MAX_TABLES, parsing_cost, simplify
+from spotsigs.text.markup import MAX_TABLES, parsing_cost, simplify
 from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 from spotsigs.text.visible import MainText, visible_text
 
-DEEPEST = 5 * _MAX_TABLES + 24  # a table has its body, a row and a cell
+DEEPEST = 5 * MAX_TABLES + 24  # a table has its body, a row and a cell
 REPEATS = 2500
 
 NAMES = """a address applet article b base blockquote body br button caption center col colgroup dd desc details div dl

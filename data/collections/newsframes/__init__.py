@@ -138,7 +138,7 @@ def _template(collection: NewsFrames, frames: Sequence[Frame], page: Placed) -> 
     return drifted(frames[page.frame], frames, collection.drift, dice)
 
 
-def _rules(part: str) -> list[Path]:
+def deciding_files(part: str) -> list[Path]:
     """Return the modules that determine the content of a prepared file."""
     names = ("reuters_stories", "packages") if part == "stories" else ("reuters_stories", "packages", "frames")
     return [Path(__file__).with_name(f"{name}.py") for name in names]
@@ -146,7 +146,7 @@ def _rules(part: str) -> list[Path]:
 
 def _prepared(collection: Packaged, part: str) -> Path:
     """Return the file of the stories or of the templates (``frames``), which the first call writes."""
-    rules = b"".join(path.read_bytes().replace(b"\r\n", b"\n") for path in _rules(part))
+    rules = b"".join(path.read_bytes().replace(b"\r\n", b"\n") for path in deciding_files(part))
     prepared = Path(collection.cache, f"newsframes-{part}-{sha256(rules).hexdigest()[:12]}.json")
     if not prepared.exists():
         if part == "stories":
