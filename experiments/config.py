@@ -51,6 +51,9 @@ GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
 AUTO = "auto"
 """Value of an end of the IDF band that is that of the collection."""
 
+OF_METHODS = "experiment.methods."
+"""Beginning of the keys of an experiment's methods."""
+
 OF_COMPARE = ("methods", "collections")
 """Keys of ``experiment=compare``."""
 
@@ -420,8 +423,8 @@ def method_of(choices: Mapping[str, Any], settings: Settings, *, label: str = ""
     InputError
         If a key is unknown, or fixed with another value.
     """
-    where = f"experiment.methods.{label}" if label else "the method"
-    require(isinstance(choices, Mapping), f"{where} must be a mapping, as in {{matcher: lsh, tau: 0.4}}")
+    where = f"{OF_METHODS}{label}" if label else "the method"
+    require(isinstance(choices, Mapping), _no_mapping(where))
     for key, value in choices.items():
         known = key.partition(".")[0] in OF_METHOD
         require(known, f"{where} has no key {key!r}; a method has {', '.join(OF_METHOD)}")
@@ -496,8 +499,9 @@ def build(node: DictConfig, group: str) -> Any:
         key = f"{group}.{error.full_key}"
         raise InputError(f"{key} is missing; give it, as in `python run.py {group}=... {key}=...`") from error
     except OmegaConfBaseException as error:
-        key = f".{error.full_key}" if error.full_key else ""
-        raise InputError(f"{group}{key}: {_first_line(error)}") from error
+        key = f"{group}.{error.full_key}" if error.full_key else group
+        fault = _no_mapping(key) if key.startswith(OF_METHODS) else f"{key}: {_first_line(error)}"
+        raise InputError(fault) from error
     except InputError as error:
         raise InputError(f"{group}: {error}") from error
     return found if truth is None else WithTruth(collection=found, file=str(truth))
@@ -545,9 +549,16 @@ def _explain(error: Exception) -> str:
     return f"unexpected {type(error).__name__}: {_first_line(error)} (debug=true shows where)"
 
 
+def _no_mapping(key: str) -> str:
+    """Return the fault of a method that is no mapping, with the form that the command line takes."""
+    return f"{key} must be a mapping, as in '+{key}={{matcher: lsh, tau: 0.4}}'"
+
+
 def _explain_override(error: HydraException) -> str:
     text = str(error)
     if isinstance(error, OverrideParseException):
+        if (key := _key(str(error.override))).startswith(OF_METHODS):
+            return _no_mapping(key)
         return (
             f"{error.override!r} cannot be read as key=value: leave no blanks around =, and quote a value that "
             "contains signs such as , or =, as in \"data.path='a,b'\""

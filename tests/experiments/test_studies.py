@@ -16,13 +16,13 @@ import pandas as pd
 import pytest
 import yaml
 from hydra import initialize_config_dir
-from hydra.errors import MissingConfigException
+from hydra.errors import HydraException, MissingConfigException
 from runs import configured
 
 from experiments.claims.facts import read_facts
 from experiments.claims.judged_claims import judge_all
 from experiments.claims.verdicts import Verdict
-from experiments.config import Experiment, Takes, all_takes, composed, method_of, methods_of, require_read
+from experiments.config import Experiment, Takes, all_takes, composed, method_of, methods_of, require_read, sentence
 from experiments.harness.cells import cell_of
 from experiments.studies.arithmetic import examples, narrow_boundaries, violations
 from experiments.studies.comparison import MethodComparison
@@ -106,6 +106,16 @@ class TestConfiguration:
                 method_of({"limit": 1}, chosen, label="Mine")
             with pytest.raises(InputError, match=r"methods.Mine must be a mapping"):
                 method_of("matcher=lsh", chosen, label="Mine")
+
+    @pytest.mark.parametrize("value", ["matcher=same_length", "'matcher=same_length'", "lsh", "[lsh]"])
+    def test_a_method_that_is_a_text_is_one_sentence_with_the_way_out(self, value):
+        key = "experiment.methods.Mine"
+        with (
+            initialize_config_dir(str(CONF), version_base="1.3"),
+            pytest.raises((HydraException, InputError)) as refused,
+        ):
+            composed("experiment=figure5", "data=tiny", f"+{key}={value}")
+        assert sentence(refused.value) == f"error: {key} must be a mapping, as in '+{key}={{matcher: lsh, tau: 0.4}}'"
 
     def test_all_names_every_experiment(self):
         everything = configured("experiment=all", "data=tiny").experiment
