@@ -41,19 +41,10 @@ MEASURE = "jaccard"
 
 
 def tau(contents: Iterable[object], removes_templates: bool) -> float:
-    """Return the threshold for the pages of an input if the user sets none.
+    """Return the threshold for documents with some contents if the user sets none.
 
-    Parameters
-    ----------
-    contents : iterable of (str, bytes or other)
-        Contents of the documents; the first `PROBED` are inspected, and what is neither text nor bytes is passed over.
-    removes_templates : bool
-        Templates are removed from pages with links.
-
-    Returns
-    -------
-    float
-        `TAU_PAGES` if templates are removed and a page has a link, `TAU` otherwise.
+    It is `TAU_PAGES` if templates are removed and one of the first `PROBED` contents has a link, `TAU` otherwise.
+    Contents that are neither text nor bytes are passed over.
     """
     if not removes_templates:
         return TAU

@@ -15,6 +15,7 @@ import zstandard
 from fastwarc import WarcRecord, WarcRecordType
 
 from spotsigs.formats.writers import copy_errors, prepare_copy, publish_copy, require_free
+from spotsigs.records import Document
 from spotsigs.storage.atomic import staging_folder
 
 PACK = {
@@ -134,6 +135,16 @@ def texts(n, seed=0):
     """Return n documents of up to three hundred letters, with line breaks and quotes."""
     rng = random.Random(seed)
     return [(f"d{k}", f'{k} "q",\n' + rng.randbytes(rng.randrange(150)).hex(), False) for k in range(n)]
+
+
+def read(collection):
+    """Return the documents and skipped records of a collection, in order."""
+    return [record for shard in collection.shards() for record in shard()]
+
+
+def ids(records):
+    """Return the ids of those that are documents."""
+    return [record.id for record in records if isinstance(record, Document)]
 
 
 EVERY_FILE = [("parquet", ""), *((kind, pack) for kind in ("jsonl", "csv", "trec", "warc", "arc") for pack in PACK)]

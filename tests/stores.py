@@ -148,9 +148,5 @@ def copies(seed, n=80, signatures=60):
     return Vectors.from_csr(indptr, ids, [row[s] for row in rows for s in row], [f"d{k}" for k in range(n)])
 
 
-def triples(pairs):
-    return list(zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True))
-
-
 def content(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.suffix in (".npy", ".json")}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from spotsigs.records import Vectors
+from spotsigs.matching.prefix_join import CrossPairs
+from spotsigs.records import Pairs, RowNumbers, Vectors
 
 
 def examples(n: int, *, long: int | None = None, **more: int) -> settings:
@@ -60,9 +62,28 @@ def borderline_collections(draw: st.DrawFn) -> tuple[list[Counter[int]], float]:
     return [+document for document in documents], shared / union
 
 
-def vectors(documents: list[Counter[int]]) -> Vectors:
-    """Return the vectors of drawn multisets."""
-    indptr = np.cumsum([0, *(len(document) for document in documents)])
-    ids = [signature for document in documents for signature in sorted(document)]
-    counts = [document[signature] for document in documents for signature in sorted(document)]
-    return Vectors.from_csr(indptr, np.array(ids, np.int64), np.array(counts, np.int64))
+def vectors_of(documents: Sequence[Mapping[int, int]], vocabulary: Sequence[int] | None = None) -> Vectors:
+    """Return vectors whose rows count the ids of each document."""
+    indptr = np.cumsum([0, *map(len, documents)], dtype=np.int64)
+    ids = np.array([s for document in documents for s in sorted(document)], np.int32)
+    counts = np.array([document[s] for document in documents for s in sorted(document)], np.int32)
+    lengths = np.array([sum(document.values()) for document in documents], np.int64)
+    hashes = None if vocabulary is None else np.array(vocabulary, np.uint64)
+    return Vectors(indptr, ids, counts, lengths, RowNumbers(len(documents)), hashes)
+
+
+def pairs_of(edges: Iterable[Sequence[float]], n: int, similarity: float = 1) -> Pairs:
+    """Return pairs of n documents; edges of two rows have the same similarity, others name it."""
+    rows = [(*edge, similarity)[:3] for edge in edges]
+    i, j, values = (np.array([row[k] for row in rows], kind) for k, kind in enumerate((np.int64, np.int64, float)))
+    return Pairs.build(i, j, values, n)
+
+
+def triples(pairs: Pairs | CrossPairs) -> list[tuple[int, int, float]]:
+    """Return the pairs as tuples of two rows and their similarity."""
+    return list(zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True))
+
+
+def by_rows(pairs: Pairs | CrossPairs) -> dict[tuple[int, int], float]:
+    """Return the similarity by pair of rows."""
+    return {(i, j): similarity for i, j, similarity in triples(pairs)}

@@ -146,16 +146,13 @@ def leaders_of(
 ) -> tuple[Clusters, Pairs]:
     """Group the documents by leaders, without the pairs between documents that are no leaders.
 
+    The clusters are those of `spotsigs.clustering.clusters.cluster` with all pairs of multiset Jaccard similarity
+    ``tau``, whose ``priority`` and ``removed`` apply; the pairs are that of each document with its leader.
+
     Parameters
     ----------
-    vectors : Vectors
-        Rows of all documents; of exact duplicates, only that of the representative is read.
-    tau : float
-        Threshold of the multiset Jaccard similarity.
     copies : Copies, optional
-        Exact duplicates, of similarity 1; none by default.
-    priority, removed : ndarray, optional
-        As in `spotsigs.clustering.clusters.cluster`.
+        Exact duplicates, of similarity 1, of which the representatives have rows; none by default.
     new_from : int
         Documents before this number are old: no pair of two of them counts. Those that are not removed come first.
     both : bool
@@ -163,13 +160,6 @@ def leaders_of(
         the result.
     threads : int, optional
         Threads of the kernels; one per available core if omitted.
-
-    Returns
-    -------
-    clusters : Clusters
-        Those of `cluster` with all pairs.
-    pairs : Pairs
-        The pair of each document with its leader.
     """
     copies = Copies.none(len(vectors)) if copies is None else copies
     found = Undecided.build(copies, priority, removed, new_from)

@@ -100,17 +100,9 @@ def of_stories(kept: NDArray[np.bool_], clusters: Clusters, truth: Truth) -> NDA
 def resampled_documents(of_stories: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return B-cubed precision, recall and F1 and the fractions of stories lost and duplicates left of each sample.
 
-    Parameters
-    ----------
-    of_stories : ndarray of float64, shape (4, kinds)
-        From `of_stories`; equal stories may be one kind.
-    drawn : ndarray of float64, shape (samples, kinds)
-        How often each kind is in each sample.
-
-    Returns
-    -------
-    ndarray of float64, shape (5, samples)
-        NaN where a sample has no documents, or no duplicates.
+    The result has shape (5, samples), NaN where a sample has no documents, or no duplicates. ``of_stories``, shape
+    (4, kinds), is that of `of_stories`, of which equal stories may be one kind; ``drawn``, shape (samples, kinds), has
+    the number of each kind in each sample.
     """
     documents, kept, precision, recall = of_stories
     with np.errstate(invalid="ignore", divide="ignore"):

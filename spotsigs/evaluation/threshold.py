@@ -59,7 +59,7 @@ class Suggestion:
     counts: NDArray[np.int64]
 
 
-def suggest(similarities: NDArray[np.float64]) -> Suggestion:
+def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggestion:
     """Suggest a threshold: the bottom of the deepest valley of the smoothed histogram of log similarities.
 
     The depth of a valley is the difference of two square roots: that of the lower of the highest points on its two
@@ -71,22 +71,25 @@ def suggest(similarities: NDArray[np.float64]) -> Suggestion:
     Parameters
     ----------
     similarities : ndarray of float64, shape (m,)
-        Similarities of all pairs that reach `FLOOR`; lower ones, and NaN, are left out.
+        Similarities of all pairs that reach ``floor``; lower ones, and NaN, are left out.
+    floor : float
+        Beginning of the histogram, in (0, 1).
 
     Raises
     ------
     InputError
-        If a similarity exceeds 1.
+        If the floor is outside (0, 1), or a similarity above 1.
 
     References
     ----------
     N. Otsu, "A Threshold Selection Method from Gray-Level Histograms", IEEE Trans. SMC 9(1), 1979: the separation.
     """
+    require(0 < floor < 1, f"floor must be in (0, 1), got {floor}")
     values = np.asarray(similarities, dtype=np.float64)
-    values = values[values >= FLOOR]
+    values = values[values >= floor]
     require(not len(values) or float(values.max()) <= 1, "similarities must not exceed 1")
-    edges = np.exp(np.linspace(np.log(FLOOR), 0, BINS + 1))
-    edges[0], edges[-1] = FLOOR, 1.0
+    edges = np.exp(np.linspace(np.log(floor), 0, BINS + 1))
+    edges[0], edges[-1] = floor, 1.0
     counts = np.histogram(values, bins=edges)[0].astype(np.int64)
     tau, separation, reason = _valley(values, counts, edges)
     return Suggestion(tau, reason, separation, edges, counts)

@@ -40,16 +40,9 @@ def leaders_on_disk(
     both: bool = False,
     threads: int | None = None,
 ) -> tuple[Clusters, Pairs]:
-    """Group the documents of a store as `spotsigs.clustering.leaders.leaders_of` does.
+    """Group the documents of a store of vectors as `spotsigs.clustering.leaders.leaders_of` does.
 
-    Parameters
-    ----------
-    store : str or Path
-        Path of the vectors.
-    memory : int
-        Bytes for the documents and a round of their rows; a single row can exceed it.
-    tau, priority, removed, new_from, both, threads
-        As in `leaders_of`.
+    The documents and a round of their rows use ``memory`` bytes, which a single row can exceed.
     """
     stored = open_vectors(store)
     n, reader = len(stored), stored.store

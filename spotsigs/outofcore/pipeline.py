@@ -72,12 +72,8 @@ PASSING = 16
 def data_budget(memory: int, workers: int = 0) -> int:
     """Return the bytes of a budget that each process has for data, in addition to the program itself.
 
-    Parameters
-    ----------
-    memory : int
-        Bytes for all processes together: the calling one and its workers, which use memory for data in turn.
-    workers : int
-        Worker processes; 0 if all tasks run in the calling process.
+    The budget is for all processes: the calling one and its workers, which use memory for data in turn. Without
+    workers, all tasks run in the calling process.
 
     Raises
     ------
@@ -339,32 +335,29 @@ class Store:
             if strict and (first := next(iter(stored.skipped), None)) is not None:
                 raise strict_error(first)
             return Segments(()), stored
+        number = self._batch_number(collection, batches, add)
+        parts = self.method.text, self.method.signature, self.engine
+        new = extract_segments(_batch(self.folder, number), collection, *parts, strict=strict, grams=grams)
+        return _finished(batches[:number]), new
+
+    def _batch_number(self, collection: Collection, batches: Sequence[Path], add: bool) -> int:
+        """Return the number of the batch with the documents of a collection, which may be the next one."""
         source = source_of(collection, self.method.text, self.method.signature)
         known = [known_source(batch) for batch in batches]
         same = [k for k, other in enumerate(known) if {key: other.get(key) for key in source} == source]
         if add:
-            number = same[-1] if same else len(batches)
             require(
-                not same or number == len(batches) - 1,
+                not same or same[-1] == len(batches) - 1,
                 f"these documents are in the store {self.folder} already, and others were added after them",
             )
-        else:
-            number = 0
-            require(
-                len(batches) < 2,
-                f"the store {self.folder} contains documents that were added; {option('add', 'true')} adds more",
-            )
-            if batches and not same:
-                finished_segments(batches[0])
-            require(
-                not batches or bool(same),
-                f"the store {self.folder} contains other documents; {option('add', 'true')} adds to them, "
-                "or name another store",
-            )
-        target = _batch(self.folder, number)
-        parts = self.method.text, self.method.signature, self.engine
-        new = extract_segments(target, collection, *parts, strict=strict, grams=grams)
-        return _finished(batches[:number]), new
+            return same[-1] if same else len(batches)
+        adds = f"{option('add', 'true')} adds"
+        require(len(batches) < 2, f"the store {self.folder} contains documents that were added; {adds} more")
+        if batches and not same:
+            finished_segments(batches[0])
+        others = f"the store {self.folder} contains other documents; {adds} to them, or name another store"
+        require(not batches or bool(same), others)
+        return 0
 
     def _require_same_scheme(self, batch: Path) -> None:
         known = known_source(batch)

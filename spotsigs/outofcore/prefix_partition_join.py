@@ -55,20 +55,9 @@ def join_store(
 ) -> PairFiles:
     """Find all pairs of a store with multiset Jaccard similarity at least tau.
 
-    Parameters
-    ----------
-    store : str or Path
-        Path of the vectors, which all workers can read.
-    folder : str or Path
-        Path of the pairs. Results of a previous call with the same arguments are reused.
-    tau : float
-        Similarity threshold in (0, 1].
-    engine : Engine
-        Where the tasks run.
-    memory : int
-        Bytes that one task may use. The candidates of a single document can exceed it.
-    new_from : int
-        Report only pairs with at least one document of this number or higher; no others are generated.
+    The vectors are those of ``store``, which all workers can read, and the pairs are written below ``folder``; a call
+    with the same arguments reuses complete results. Each task uses ``memory`` bytes, unless the candidates of a single
+    document exceed them. Only pairs with a document of at least the number ``new_from`` are generated.
 
     Returns
     -------

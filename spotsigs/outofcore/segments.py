@@ -54,20 +54,9 @@ def extract_segments(
 ) -> Segments:
     """Extract a collection's signatures to disk, one segment for each shard; a stopped call is resumed.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Path of the segments, which all workers can read and write.
-    collection : Collection
-        Its shards are the engine's tasks; no text and no signature passes through the engine.
-    text, scheme : callable
-        As in `spotsigs.signatures.extract.extract`.
-    engine : Engine
-        Where the shards run.
-    strict : bool
-        Stop at the first record that cannot be read; no segment of its shard is written.
-    grams : int
-        As in `spotsigs.signatures.extract.extract`, for segments that are not there yet.
+    The arguments are those of `spotsigs.signatures.extract.extract`. All workers can read and write the folder; no text
+    and no signature passes through the engine. If ``strict``, no segment of the shard with an unreadable record is
+    written. Segments that a previous call has written keep the ``grams`` that they have.
 
     Raises
     ------

@@ -40,23 +40,9 @@ BYTES_A_DOCUMENT = 112  # for each page: key, order, position, and offsets of it
 def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionScheme, *, memory: int) -> Segments:
     """Compute signatures on disk from sequences of spots and links on disk, segment by segment.
 
-    Outlines, features and signatures are memory-mapped files of this machine; the index over links is in memory.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Path of the signatures; results of a previous call with the same outlines are reused.
-    outlines : Segments
-        Sequences of spots and links of all documents, old ones first.
-    scheme : CollectionScheme
-        The scheme that made them.
-    memory : int
-        Bytes in memory at a time, in addition to mapped files.
-
-    Returns
-    -------
-    Segments
-        As many as there are outlines, of the same documents.
+    Outlines, features and signatures are memory-mapped files of this machine; the index over links is in memory, of at
+    most ``memory`` bytes. The outlines are those of all documents by the same scheme, old ones first. Results of a
+    previous call with the same outlines are reused. The segments returned are as many, of the same documents.
 
     Raises
     ------

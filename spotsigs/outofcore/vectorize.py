@@ -110,28 +110,11 @@ def build_vectors(
     copies: Copies | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> StoredVectors:
-    """Filter the signatures of a collection and sort the documents by length.
+    """Filter the signatures of a collection, sort the documents by length, and write them as a store.
 
-    The rows are those of `IdfFilter` in memory, in another order. A stopped call with the same arguments is resumed.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Path of the store.
-    segments : Segments
-        Signatures of the collection, which all workers can read.
-    idf_filter : IdfFilter
-        The signatures and documents that are compared.
-    memory : int
-        Bytes that one task may use.
-    engine : Engine
-        Engine of the tasks; this process by default.
-    sets : bool
-        Count every signature once.
-    copies : Copies, optional
-        Exact duplicates: frequencies are counted over the other documents, and duplicates become empty rows.
-    facts : mapping, optional
-        Further facts of the store's manifest.
+    The rows are those of `IdfFilter` in memory, in another order; with ``sets``, every count is 1. Each task uses
+    ``memory`` bytes. Frequencies are counted over the documents that are no exact duplicates, by ``copies``; these
+    become empty rows. The manifest has ``facts`` in addition. A stopped call with the same arguments is resumed.
 
     Raises
     ------

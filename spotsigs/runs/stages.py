@@ -122,19 +122,9 @@ def _require_outside(key: str, named: str | None, path: object) -> None:
 
 
 def compute(method: Method, run: Run, known: Known | None = None) -> Result:
-    """Match a collection, group the pairs and evaluate them.
+    """Match a collection, group the pairs and evaluate them; `known` has stages that other runs have computed.
 
-    Parameters
-    ----------
-    method, run
-        What to compute, of which input, and where.
-    known : Known, optional
-        Stages that other runs have computed.
-
-    Returns
-    -------
-    Result
-        The same in memory and on disk; with ``add``, of the pairs with at least one new document.
+    The result is the same in memory and on disk; with ``add``, it has the pairs with at least one new document.
 
     Raises
     ------

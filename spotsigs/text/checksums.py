@@ -66,13 +66,6 @@ def checksums(document: Document, text: str) -> NDArray[np.uint64]:
     Contents are equal if their bytes are; a string is compared in UTF-8. Texts are equal if their words are; white
     space between words is ignored. Empty contents and texts without words are equal to none.
 
-    Parameters
-    ----------
-    document : Document
-        The page.
-    text : str
-        Its visible text.
-
     Returns
     -------
     ndarray of uint64, shape (4,)

@@ -5,17 +5,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import pairs_of
 
 from spotsigs import InputError, cluster
 from spotsigs.clustering.clusters import GIANT, ClusterMethod, cohesion
 from spotsigs.records import Pairs
 
 EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)).filter(lambda e: e[0] != e[1]), max_size=20)
-
-
-def pairs_of(edges, n=12):
-    i, j = np.array(edges, np.int64).reshape(-1, 2).T
-    return Pairs.build(i, j, np.full(len(i), 0.5), n)
 
 
 @given(EDGES, st.sampled_from(ClusterMethod), st.integers(1, 5), st.randoms())
@@ -48,22 +44,22 @@ def test_giant_chains():
     short = [(30 + k, 31 + k) for k in range(GIANT - 2)]
     whole = [(a, b) for a in range(60, 60 + GIANT) for b in range(a + 1, 60 + GIANT)]
     for method, expected in (("components", [True, False, False]), ("leaders", [])):
-        clusters = cluster(pairs_of(chain + short + whole, 100), clusters=method)
-        held = cohesion(clusters, pairs_of(chain + short + whole, 100).chunks())
+        clusters = cluster(pairs_of(chain + short + whole, 100, 0.5), clusters=method)
+        held = cohesion(clusters, pairs_of(chain + short + whole, 100, 0.5).chunks())
         assert held.of(clusters.labels[[0, 30, 60]]).chain.tolist() == (expected or [False] * 3)
 
 
 def test_priority_chooses_the_representative():
-    clusters = cluster(pairs_of([(0, 1), (1, 2)]), clusters="components", priority=-np.arange(12))
+    clusters = cluster(pairs_of([(0, 1), (1, 2)], 12, 0.5), clusters="components", priority=-np.arange(12))
     assert clusters.representatives[clusters.labels[0]] == 2
     assert clusters.similarity_to_representative[:3].tolist()[1:] == [0.5, 1.0]
     assert np.isnan(clusters.similarity_to_representative[0])  # connected through row 1 only
-    led = cluster(pairs_of([(0, 1), (1, 2)]), priority=-np.arange(12))
+    led = cluster(pairs_of([(0, 1), (1, 2)], 12, 0.5), priority=-np.arange(12))
     assert led.representatives[led.labels[:3]].tolist() == [0, 2, 2]
 
 
 def test_clusters_read_as_the_label_of_each_row():
-    clusters = cluster(pairs_of([(0, 2)], n=3), n=3)
+    clusters = cluster(pairs_of([(0, 2)], 3, 0.5), n=3)
     assert list(clusters) == [0, 1, 0]
     assert np.asarray(clusters).tolist() == [0, 1, 0]
     assert len(clusters) == 3
@@ -71,8 +67,8 @@ def test_clusters_read_as_the_label_of_each_row():
 
 def test_bad_arguments_are_refused():
     with pytest.raises(InputError, match="too small"):
-        cluster(pairs_of([(0, 5)]), n=3)
+        cluster(pairs_of([(0, 5)], 12), n=3)
     with pytest.raises(InputError, match="components"):
-        cluster(pairs_of([]), clusters="chains")
+        cluster(pairs_of([], 12), clusters="chains")
     with pytest.raises(InputError, match="priority"):
-        cluster(pairs_of([]), priority=np.arange(3))
+        cluster(pairs_of([], 12), priority=np.arange(3))

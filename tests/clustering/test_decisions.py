@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pair_files import on_disk
-from strategies import examples
+from strategies import examples, pairs_of
 
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import BY_SCORE, Keep, decide, priority
 from spotsigs.clustering.tables import write_cluster_list, write_csv, write_lists
 from spotsigs.errors import InputError
-from spotsigs.records import Pairs
 from spotsigs.storage.store import Strings
 
 # the promise of leaders
@@ -33,11 +32,6 @@ def graphs(draw):
     return n, found, lengths, [*dates[1:], "2007-01-01"], earlier
 
 
-def pairs_from(found, n):
-    i, j = np.array([*found], np.int64).reshape(-1, 2).T
-    return Pairs.build(i, j, np.array([*found.values()], float), n)
-
-
 @examples(150, long=20_000)
 @given(graphs(), st.sampled_from(Keep), st.sampled_from([None, 100, 400, 10**6]), st.booleans())
 def test_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pages_are_a_pair(
@@ -47,7 +41,7 @@ def test_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pages_are_a_pair
     earlier = np.array(earlier if add else [], np.bool_)
     old = len(earlier)
     found = {pair: value for pair, value in found.items() if pair[1] >= old}  # as a run with add reports them
-    pairs = pairs_from(found, n)
+    pairs = pairs_of(((*edge, value) for edge, value in found.items()), n)
     if memory is not None:
         pairs = on_disk(tmp_path_factory.mktemp("pairs"), pairs, 3, np.random.default_rng(n)).within(memory)
     rank = priority(keep, n, np.array(lengths), map(str, lengths) if keep in BY_SCORE else dates)
@@ -79,7 +73,7 @@ def test_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pages_are_a_pair
 @given(graphs(), st.sampled_from(ClusterMethod), st.sampled_from([100, 400]), st.booleans())
 def test_clusters_and_decisions_on_disk_are_those_in_memory(tmp_path_factory, graph, method, memory, ordered):
     n, found, lengths, _, _ = graph
-    pairs = pairs_from(found, n)
+    pairs = pairs_of(((*edge, value) for edge, value in found.items()), n)
     files = on_disk(tmp_path_factory.mktemp("pairs"), pairs, 3, np.random.default_rng(n)).within(memory)
     rank = -np.array(lengths) if ordered else None
     one, other = (cluster(some, clusters=method, priority=rank) for some in (pairs, files))
@@ -97,14 +91,8 @@ def test_clusters_and_decisions_on_disk_are_those_in_memory(tmp_path_factory, gr
 def drawn_pairs(n):
     ends = st.tuples(st.integers(0, n - 2), st.integers(1, n - 1)).filter(lambda pair: pair[0] < pair[1])
     values = st.sampled_from([0.5, 1 / 3, 0.1234567, 1.0, float("nan")])
-    return st.dictionaries(ends, values, max_size=2 * n).map(
-        lambda found: Pairs.build(*np.array([*found], int).reshape(-1, 2).T, np.array([*found.values()], float), n)
-    )
-
-
-def pairs_of(edges, n):
-    i, j, similarity = (np.array(column) for column in zip(*edges, strict=True)) if edges else ([], [], [])
-    return Pairs.build(np.array(i, int), np.array(j, int), np.array(similarity, float), n)
+    found = st.dictionaries(ends, values, max_size=2 * n)
+    return found.map(lambda found: pairs_of(((*edge, value) for edge, value in found.items()), n))
 
 
 EDGES = [(0, 1, 0.9), (1, 2, 0.5), (3, 4, 1.0)]  # 0 and 2 are connected through 1; 5 is alone

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import join as naive
 from stores import save_vectors
-from strategies import TAUS, borderline_collections, collections, examples, vectors
+from strategies import TAUS, borderline_collections, by_rows, collections, examples, vectors_of
 
 from spotsigs import cluster
 from spotsigs.clustering.decisions import Keep, decide
@@ -39,7 +39,7 @@ def all_pairs(documents, heads, tau):
 
 def distinct(documents, heads):
     """Return the vectors of the documents; the rows of exact duplicates are empty."""
-    return vectors(
+    return vectors_of(
         [row if head == k else Counter() for k, (row, head) in enumerate(zip(documents, heads, strict=True))]
     )
 
@@ -54,12 +54,8 @@ def require_same_on_disk(clusters, pairs, rows, tau, copies, **more):
         save_vectors(Path(folder, "v"), rows, copies=copies)
         found, listed = leaders_on_disk(Path(folder, "v"), tau, memory=1000, **more)
     require_same(found, clusters)
-    assert by_ends(listed) == by_ends(pairs)
+    assert by_rows(listed) == by_rows(pairs)
     assert listed.shared.tolist() == pairs.shared.tolist()
-
-
-def by_ends(pairs):
-    return dict(zip(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True), pairs.similarity.tolist(), strict=True))
 
 
 @examples(150)
@@ -79,7 +75,7 @@ def test_leaders_are_those_of_all_pairs(data, tau):
     rows, copies = distinct(documents, heads), Copies(heads, heads)
     clusters, pairs = leaders_of(rows, tau, copies, **order, both=none, threads=threads)
     require_same(clusters, expected)
-    assert by_ends(pairs).items() <= by_ends(every).items()
+    assert by_rows(pairs).items() <= by_rows(every).items()
     if data.draw(st.integers(0, 9)) == 9:  # stores take most of the time
         require_same_on_disk(clusters, pairs, rows, tau, copies, **order, both=none)
     decided, wanted = decide(pairs, clusters, keep), decide(every, expected, keep)
@@ -91,7 +87,7 @@ def test_leaders_are_those_of_all_pairs(data, tau):
         np.testing.assert_array_equal(decided.partner[gone], wanted.partner[gone])
         np.testing.assert_array_equal(decided.similarity[gone], wanted.similarity[gone])
     counters = [documents[head] for head in heads]
-    shared = [(counters[i] & counters[j]).total() for i, j in by_ends(pairs)]
+    shared = [(counters[i] & counters[j]).total() for i, j in by_rows(pairs)]
     assert pairs.shared.tolist() == shared
 
 
@@ -114,7 +110,7 @@ def test_leaders_among_added_documents_are_those_of_the_pairs_with_one(data, tau
     require_same(clusters, expected)
     if data.draw(st.integers(0, 4)) == 4:
         require_same_on_disk(clusters, pairs, rows, tau, copies, **order, **more)
-    assert by_ends(pairs).items() <= by_ends(every).items()
+    assert by_rows(pairs).items() <= by_rows(every).items()
     found, wanted = (
         decide(*some, keep, earlier=~removed[:new_from]) for some in ((pairs, clusters), (every, expected))
     )

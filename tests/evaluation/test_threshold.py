@@ -95,5 +95,7 @@ def test_any_histogram(counts):
 
 
 def test_wrong_input():
+    with pytest.raises(InputError, match="floor must be in"):
+        suggest(np.array([0.5]), floor=0)
     with pytest.raises(InputError, match="must not exceed 1"):
         suggest(np.array([1.5]))

@@ -13,7 +13,7 @@ from time import process_time
 import numpy as np
 import pytest
 import zstandard
-from archives import PACK, arc_file, crawl, packed, warc_record, write_copy
+from archives import PACK, arc_file, crawl, packed, read, warc_record, write_copy
 from warcio.archiveiterator import ArchiveIterator
 
 from spotsigs.formats.arc import Arc
@@ -52,10 +52,6 @@ def laid_out(records, layout, pack):
         "one member, then plain": lambda: PACK[pack](first) + second,
         "two compressions": lambda: PACK[pack](first) + PACK[other](second),
     }[layout]()
-
-
-def read(collection):
-    return [record for shard in collection.shards() for record in shard()]
 
 
 def unpacked(content):

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from archives import PACK, crawl, file_of, warc_record
+from archives import PACK, crawl, file_of, ids, read, warc_record
 
 from spotsigs.cli import DO, main, parser
 from spotsigs.errors import InputError
@@ -31,14 +31,6 @@ from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.warc import Warc
 from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import pages_up_to
-
-
-def read(collection):
-    return [record for shard in collection.shards() for record in shard()]
-
-
-def ids(records):
-    return [record.id for record in records if isinstance(record, Document)]
 
 
 def skipped(records):

@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from archives import PACK, arc_file, arc_record, crawl, packed, warc_record
+from archives import PACK, arc_file, arc_record, crawl, packed, read, warc_record
 from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import examples
@@ -32,10 +32,6 @@ from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.warc import Warc
 from spotsigs.records import Document, Skipped
-
-
-def read(collection):
-    return [record for shard in collection.shards() for record in shard()]
 
 
 def by_warcio(path):

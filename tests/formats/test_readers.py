@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 import zstandard
-from archives import EVERY_FILE, PACK, arc_file, arc_record, crawl, file_of, packed, texts, warc_record
+from archives import EVERY_FILE, PACK, arc_file, arc_record, crawl, file_of, ids, packed, texts, warc_record
 
 from data.collections.tiny import Tiny
 from spotsigs.errors import InputError
@@ -53,10 +53,6 @@ def documents(collection):
 
 def skipped(collection):
     return [record for record in read(collection) if isinstance(record, Skipped)]
-
-
-def ids(records):
-    return [record.id for record in records if isinstance(record, Document)]
 
 
 # every format

@@ -11,8 +11,8 @@ from browser import Browser
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import contained_pairs
-from naive.sets import found, vectors_of
-from strategies import examples
+from naive.sets import found
+from strategies import examples, vectors_of
 from test_cluster_page import blocks_of, in_browser, unpacked
 
 from spotsigs import near_duplicates

@@ -12,7 +12,8 @@ import naive
 import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
-from naive.sets import copies, found, vectors_of
+from naive.sets import copies, found
+from strategies import by_rows, vectors_of
 from test_matcher import VARIANTS as EXACT
 
 from baselines.cosine import Cosine
@@ -63,7 +64,7 @@ class TestEveryMatcher:
         texts = news(5)
         wanted = definitions[matcher.measure]([Counter(tokenize(text).words) for text in texts], tau)
         pairs = matcher(corpus_of(texts))
-        found = dict(zip(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True), pairs.similarity.tolist(), strict=True))
+        found = by_rows(pairs)
         assert found.keys() <= wanted.keys()
         np.testing.assert_allclose([found[pair] for pair in found], [wanted[pair] for pair in found], rtol=1e-12)
         if matcher.exact:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
-from strategies import examples
+from strategies import examples, vectors_of
 
 from baselines.cosine import Cosine, inverse_document_frequencies
 from spotsigs.records import Corpus
@@ -19,7 +19,7 @@ quick = examples(80)
 
 
 def cosine(documents, tau, threads=1):
-    return Cosine(tau=tau, threads=threads)(Corpus(naive.vectors_of(documents)))
+    return Cosine(tau=tau, threads=threads)(Corpus(vectors_of(documents)))
 
 
 @quick

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import hashes as naive
-from strategies import examples
+from strategies import examples, vectors_of
 
 from baselines.hashing import group_rows, pairs_across, pairs_within
 from baselines.imatch import IMatch, agreement_probability
@@ -18,7 +18,7 @@ quick = examples(100)
 
 
 def run(matcher, rows, vocabulary=None):
-    return matcher(Corpus(naive.vectors(rows, vocabulary)))
+    return matcher(Corpus(vectors_of(rows, vocabulary)))
 
 
 def as_set(pairs):
@@ -47,14 +47,14 @@ def test_sha1_of_a_hand_made_example():
     rows = [{0: 1, 1: 2, 2: 1}, {1: 5, 2: 1}, {2: 1, 3: 1}, {2: 4}]
     vocabulary = [2**63 + 5, 7, 9, 1]
     matcher = IMatch(idf_min=0.4, idf_max=0.75)
-    (labels,) = matcher.bucket_labels(naive.vectors(rows, vocabulary))
+    (labels,) = matcher.bucket_labels(vectors_of(rows, vocabulary))
     assert labels.tolist() == [0, 0, -1, -1]
     # The bytes that are hashed, for the whole band: the hashes ascending (7, 9, 2**63 + 5), 8 bytes big-endian each.
     hashed = []
     original = hashlib.sha1
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hashlib, "sha1", lambda data, **kw: (hashed.append(bytes(data)), original(data, **kw))[1])
-        list(IMatch(idf_min=0, idf_max=1).bucket_labels(naive.vectors(rows[:1] + rows[2:], vocabulary)))
+        list(IMatch(idf_min=0, idf_max=1).bucket_labels(vectors_of(rows[:1] + rows[2:], vocabulary)))
     assert hashed[0] == bytes.fromhex("000000000000000700000000000000098000000000000005")
     assert hashlib.sha1(hashed[0]).hexdigest() == "ee7b60b70fb661ac0be8fe899d615fcbc9fe83e7"
 
@@ -84,7 +84,7 @@ def test_gain_of_several_lexica():
     for pair in range(320):
         words = range(pair * 100, pair * 100 + 41)
         rows += [dict.fromkeys(words[:40], 1), dict.fromkeys(words if pair < 300 else words[:40], 1)]
-    vectors = naive.vectors(rows)
+    vectors = vectors_of(rows)
     found = [
         len(IMatch(idf_min=0, idf_max=1, lexica=lexica, lexicon_share=0.67)(Corpus(vectors))) for lexica in range(1, 9)
     ]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import join as naive
 from scipy import sparse
-from strategies import TAUS, collections, examples
+from strategies import TAUS, collections, examples, triples, vectors_of
 
 import spotsigs
 from data.collections.wt10g_like import LONG, Wt10gLike
@@ -19,21 +19,9 @@ from spotsigs.matching import join_driver as join_stages
 from spotsigs.matching import join_kernels
 from spotsigs.matching.bounds import bounds
 from spotsigs.matching.prefix_join import CrossPairs, SpotSigsTight, join, self_join
-from spotsigs.records import Corpus, RowNumbers, Vectors
+from spotsigs.records import Corpus, Vectors
 
 repeatable = examples(40)
-
-
-def vectors(documents):
-    indptr = np.cumsum([0, *map(len, documents)])
-    ids = np.array([s for document in documents for s in sorted(document)], np.int32)
-    counts = np.array([document[s] for document in documents for s in sorted(document)], np.int32)
-    lengths = np.array([sum(document.values()) for document in documents], np.int64)
-    return Vectors(indptr.astype(np.int64), ids, counts, lengths, RowNumbers(len(documents)))
-
-
-def listed(pairs):
-    return list(zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True))
 
 
 def drawn(seed, n=60):
@@ -60,14 +48,14 @@ def drawn(seed, n=60):
 @given(documents=collections(), tau=st.sampled_from(TAUS), threads=st.sampled_from([1, 3]), sets=st.booleans())
 def test_small_collections_equal_the_twin(documents, tau, threads, sets):
     expected = naive.self_join(naive.as_sets(documents) if sets else documents, tau)
-    assert listed(self_join(vectors(documents), tau, threads=threads, sets=sets)) == expected
+    assert triples(self_join(vectors_of(documents), tau, threads=threads, sets=sets)) == expected
 
 
 @repeatable
 @given(seed=st.integers(0, 2**32), tau=st.sampled_from((0.05, 0.6, 0.7, *TAUS)), threads=st.sampled_from([1, 2, 5]))
 def test_larger_collections_equal_the_twin(seed, tau, threads):
     documents = drawn(seed)
-    assert listed(self_join(vectors(documents), tau, threads=threads)) == naive.self_join(documents, tau)
+    assert triples(self_join(vectors_of(documents), tau, threads=threads)) == naive.self_join(documents, tau)
 
 
 @repeatable
@@ -75,7 +63,7 @@ def test_larger_collections_equal_the_twin(seed, tau, threads):
 def test_left_right_join_equals_the_twin(seed, tau, cut):
     documents = drawn(seed)
     left, right = documents[:cut], documents[cut:]
-    assert listed(join(vectors(left), vectors(right), tau, threads=2)) == naive.join(left, right, tau)
+    assert triples(join(vectors_of(left), vectors_of(right), tau, threads=2)) == naive.join(left, right, tau)
 
 
 @repeatable
@@ -94,23 +82,23 @@ def test_borderline_pairs_are_decided_as_in_rational_arithmetic(share, scale, le
     similar = Fraction(overlap, overlap + rest) >= Fraction(*share)
     # the frequent document makes the shared signatures common, so that they come last in the order
     documents = [a, b, *(Counter(range(k, overlap)) for k in range(0, overlap, 7) if overlap > 40)]
-    found = {(i, j) for i, j, _ in listed(self_join(vectors(documents), share[0] / share[1], threads=1))}
+    found = {(i, j) for i, j, _ in triples(self_join(vectors_of(documents), share[0] / share[1], threads=1))}
     assert ((0, 1) in found) == similar
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 300])
 def test_copies(n):
     documents = [Counter({3: 2, 5: 1})] * n
-    pairs = self_join(vectors(documents), 0.9, threads=2)
-    assert listed(pairs) == [(i, j, 1.0) for i, j in combinations(range(n), 2)]
+    pairs = self_join(vectors_of(documents), 0.9, threads=2)
+    assert triples(pairs) == [(i, j, 1.0) for i, j in combinations(range(n), 2)]
     assert pairs.counters["copies"] == max(n - 1, 0)
 
 
 def test_rows_without_signatures_are_in_no_pair():
     documents = [Counter(), Counter({1: 1}), Counter(), Counter({1: 1}), Counter()]
-    assert listed(self_join(vectors(documents), 0.1)) == [(1, 3, 1.0)]
-    assert listed(self_join(vectors([Counter()] * 3), 0.1)) == []
-    assert listed(join(vectors([Counter()] * 3), vectors(documents), 0.1)) == []
+    assert triples(self_join(vectors_of(documents), 0.1)) == [(1, 3, 1.0)]
+    assert triples(self_join(vectors_of([Counter()] * 3), 0.1)) == []
+    assert triples(join(vectors_of([Counter()] * 3), vectors_of(documents), 0.1)) == []
 
 
 @pytest.mark.parametrize("tau", [0.5, 1.0])
@@ -123,7 +111,7 @@ def test_colliding_hashes_lose_nothing(tau, monkeypatch):
 
     monkeypatch.setattr(join_kernels, "scan_rows", colliding)
     documents = drawn(5)
-    assert listed(self_join(vectors(documents), tau)) == naive.self_join(documents, tau)
+    assert triples(self_join(vectors_of(documents), tau)) == naive.self_join(documents, tau)
 
 
 @pytest.mark.parametrize("tau", [0.3, 0.5, 0.9])
@@ -131,13 +119,13 @@ def test_rows_that_are_not_written_out_are_compared_directly(tau, monkeypatch):
     monkeypatch.setattr(join_stages, "LONGEST", 20)
     documents = drawn(21)
     assert sum(sum(document.values()) > 20 for document in documents) > 10
-    assert listed(self_join(vectors(documents), tau)) == naive.self_join(documents, tau)
-    found = join(vectors(documents[:25]), vectors(documents[25:]), tau)
-    assert listed(found) == naive.join(documents[:25], documents[25:], tau)
+    assert triples(self_join(vectors_of(documents), tau)) == naive.self_join(documents, tau)
+    found = join(vectors_of(documents[:25]), vectors_of(documents[25:]), tau)
+    assert triples(found) == naive.join(documents[:25], documents[25:], tau)
     monkeypatch.setattr(join_stages, "LONGEST", 2**22)
     monkeypatch.setattr(join_stages, "LEAST_TOKENS", 200)
     twice = [Counter({s: 40 * c for s, c in document.items()}) for document in documents]
-    assert listed(self_join(vectors(twice), tau)) == naive.self_join(twice, tau)
+    assert triples(self_join(vectors_of(twice), tau)) == naive.self_join(twice, tau)
 
 
 @pytest.mark.compiled
@@ -148,14 +136,14 @@ def test_documents_of_many_thousand_occurrences():
     documents += [base - Counter(rng.integers(30_000, size=cut).tolist()) for cut in (100, 4000, 12_000)]
     documents += [Counter(dict.fromkeys(range(4), 300000)), Counter(dict.fromkeys(range(5), 299000))]
     for tau in (0.5, 0.8, 0.9):
-        assert listed(self_join(vectors(documents), tau)) == naive.self_join(documents, tau)
+        assert triples(self_join(vectors_of(documents), tau)) == naive.self_join(documents, tau)
 
 
 def test_counters_of_meetings_start_afresh_after_every_reset():
     rng = np.random.default_rng(1)
     documents = [Counter(rng.choice(600, size=300, replace=False).tolist()) for _ in range(900)]
     assert bounds(0.4, 300).probed[300] * len(documents) > 2 * 2**16  # so 16-bit counters are reset twice
-    found = self_join(vectors(documents), 0.4, threads=1)
+    found = self_join(vectors_of(documents), 0.4, threads=1)
     matrix = np.zeros((len(documents), 600), np.int64)
     for r, document in enumerate(documents):
         matrix[r, list(document)] = 1
@@ -168,7 +156,7 @@ def test_counters_of_meetings_start_afresh_after_every_reset():
 
 def test_more_pairs_than_a_threads_buffer_holds():
     documents = [Counter([*range(60), 100 + k]) for k in range(420)]
-    found = self_join(vectors(documents), 0.9, threads=1)
+    found = self_join(vectors_of(documents), 0.9, threads=1)
     assert len(found) == 420 * 419 // 2 > 2**16
     assert set(found.similarity) == {60 / 62}
     assert np.all(np.diff(found.i.astype(np.int64) * 420 + found.j) > 0)
@@ -177,9 +165,9 @@ def test_more_pairs_than_a_threads_buffer_holds():
 def test_more_pairs_than_can_be_listed_are_refused(monkeypatch):
     monkeypatch.setattr("spotsigs.records.MOST_PAIRS", 100)
     with pytest.raises(InputError, match="190 pairs are similar, more than the 100"):
-        self_join(vectors([Counter({1: 1})] * 20), 1.0)
+        self_join(vectors_of([Counter({1: 1})] * 20), 1.0)
     with pytest.raises(InputError, match="more than the 100"):
-        self_join(vectors([Counter([*range(60), 100 + k]) for k in range(20)]), 0.9)
+        self_join(vectors_of([Counter([*range(60), 100 + k]) for k in range(20)]), 0.9)
 
 
 def test_more_pairs_than_fit_into_memory_are_refused_before_they_fill_it(monkeypatch):
@@ -199,8 +187,8 @@ def test_more_pairs_than_fit_into_memory_are_refused_before_they_fill_it(monkeyp
 def test_ids_anywhere_below_two_to_the_31(sparse_ids):
     a, b, c = sparse_ids
     documents = [Counter({a: 2, b: 1}), Counter({a: 2, b: 1, c: 1}), Counter({c: 4})]
-    assert listed(self_join(vectors(documents), 0.7)) == [(0, 1, 0.75)]
-    assert listed(join(vectors(documents[:1]), vectors(documents[1:]), 0.7)) == [(0, 0, 0.75)]
+    assert triples(self_join(vectors_of(documents), 0.7)) == [(0, 1, 0.75)]
+    assert triples(join(vectors_of(documents[:1]), vectors_of(documents[1:]), 0.7)) == [(0, 0, 0.75)]
 
 
 def test_result_and_counters_do_not_depend_on_threads():
@@ -209,17 +197,17 @@ def test_result_and_counters_do_not_depend_on_threads():
     assert len(one) > 1000
     for threads in (2, 3, 8):
         other = self_join(collection, 0.5, threads=threads)
-        assert listed(other) == listed(one)
+        assert triples(other) == triples(one)
         assert other.counters == one.counters
 
 
 def test_new_against_old_is_the_part_of_the_full_join():
     collection = Wt10gLike(documents=4000).vectors()
     old, new = collection.take(np.arange(3000)), collection.take(np.arange(3000, 4000))
-    full = [(i, j - 3000, s) for i, j, s in listed(self_join(collection, 0.6)) if i < 3000 <= j]
+    full = [(i, j - 3000, s) for i, j, s in triples(self_join(collection, 0.6)) if i < 3000 <= j]
     found = join(old, new, 0.6)
-    assert listed(found) == full
-    assert listed(join(new, old, 0.6)) == sorted((j, i, s) for i, j, s in full)
+    assert triples(found) == full
+    assert triples(join(new, old, 0.6)) == sorted((j, i, s) for i, j, s in full)
     assert isinstance(found, CrossPairs)
     assert (found.n_left, found.n_right) == (3000, 1000)
     assert len(found.at(0.9)) == sum(s >= 0.9 for *_, s in full)

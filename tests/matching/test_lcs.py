@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import hashes as naive
 from naive import sets as multisets
-from strategies import examples
+from strategies import by_rows, examples, vectors_of
 
 from baselines.lcs.lcs_method import Lcs, Pages, sentence_fingerprints, sentences
 from baselines.lcs.lcs_stages import lcs_stages, set_precision
@@ -24,12 +24,11 @@ quick = examples(100)
 
 
 def corpus(texts):
-    return Corpus(naive.vectors([{}] * len(texts)), lambda: iter(texts))
+    return Corpus(vectors_of([{}] * len(texts)), lambda: iter(texts))
 
 
 def pairs_of(matcher, texts):
-    pairs = matcher(corpus(texts))
-    return dict(zip(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True), pairs.similarity.tolist(), strict=True))
+    return by_rows(matcher(corpus(texts)))
 
 
 def symbols(text):
@@ -255,9 +254,9 @@ def test_nothing_to_pair(texts):
 
 def test_texts_must_match_the_rows():
     with pytest.raises(InputError, match="3 rows but 1 texts"):
-        Lcs()(Corpus(naive.vectors([{}] * 3), lambda: iter(["one"])))
+        Lcs()(Corpus(vectors_of([{}] * 3), lambda: iter(["one"])))
     with pytest.raises(InputError, match="reads the documents' text"):
-        Lcs()(Corpus(naive.vectors([{}] * 3)))
+        Lcs()(Corpus(vectors_of([{}] * 3)))
 
 
 # The stages' table
@@ -306,9 +305,7 @@ def hash_of(word):
 
 
 def counted(texts):
-    return Corpus(
-        multisets.vectors_of([Counter(map(hash_of, tokenize(text).words)) for text in texts]), lambda: iter(texts)
-    )
+    return Corpus(vectors_of([Counter(map(hash_of, tokenize(text).words)) for text in texts]), lambda: iter(texts))
 
 
 def divergence_similarity(a, b):
@@ -336,7 +333,7 @@ def test_measures_inside_one_set_equal_their_definitions(texts, tau):
         matcher = SetMeasure(tau=tau, compare=compare, threads=1)
         with patch.object(Lcs, "perhaps_similar", lambda self, pages: np.zeros(len(pages.indptr) - 1, np.int64)):
             pairs = matcher(counted(texts))
-        found = dict(zip(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True), pairs.similarity.tolist(), strict=True))
+        found = by_rows(pairs)
         for pair, value in values.items():
             if value > tau + 1e-9:
                 assert found[pair] == pytest.approx(value)

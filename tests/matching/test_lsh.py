@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
-from strategies import examples
+from strategies import examples, vectors_of
 
 from baselines import lsh_native
 from baselines.lsh import Lsh, Scheme, occurrence_hashes
@@ -28,11 +28,11 @@ quick = examples(60)
 
 
 def run(matcher, documents):
-    return matcher(Corpus(naive.vectors_of(documents)))
+    return matcher(Corpus(vectors_of(documents)))
 
 
 def minima(documents, functions, first=None):
-    vectors = naive.vectors_of(documents)
+    vectors = vectors_of(documents)
     out = np.zeros((1, len(documents), len(functions.alpha)), np.uint32)
     min_hash(vectors, number_tokens(vectors) if first is None else first, functions, out, threads=1)
     return out[0]
@@ -44,7 +44,7 @@ class TestVerify:
     def test_all_pairs_give_the_exact_ones(self, documents, tau):
         both = [(i, j) for i in range(len(documents)) for j in range(len(documents)) if i != j]
         i, j = np.array(both, np.int64).reshape(-1, 2).T
-        left = verified(naive.vectors_of(documents), i, j, tau, threads=2)
+        left = verified(vectors_of(documents), i, j, tau, threads=2)
         wanted = naive.jaccard_pairs(documents, tau)
         assert dict(zip(zip(left.i.tolist(), left.j.tolist(), strict=True), left.similarity, strict=True)) == wanted
         assert left.candidates == len(both) // 2
@@ -55,12 +55,12 @@ class TestVerify:
     def test_similarity_in_any_order(self, documents, seed):
         if documents:
             i, j = np.random.default_rng(seed).integers(0, len(documents), (2, 40))
-            similarity = jaccard(naive.vectors_of(documents), i, j, threads=2)
+            similarity = jaccard(vectors_of(documents), i, j, threads=2)
             assert similarity.tolist() == [naive.jaccard(documents[a], documents[b]) for a, b in zip(i, j, strict=True)]
 
     def test_a_borderline_pair_stays(self):
         documents = [Counter({1: 4}), Counter({1: 5})]
-        left = verified(naive.vectors_of(documents), np.array([0]), np.array([1]), 0.8)
+        left = verified(vectors_of(documents), np.array([0]), np.array([1]), 0.8)
         assert left.similarity.tolist() == [0.8]
 
     @quick
@@ -75,7 +75,7 @@ class TestMinHash:
     @quick
     @given(documents_of.filter(any), st.integers(0, 100))
     def test_equals_big_integers(self, documents, seed):
-        first = number_tokens(naive.vectors_of(documents))
+        first = number_tokens(vectors_of(documents))
         functions = linear_functions(7, int(first[-1]), seed)
         found = minima(documents, functions)
         for r, document in enumerate(documents):
@@ -116,7 +116,7 @@ class TestTables:
     @given(documents_of, st.integers(0, 100), st.integers(1, 3), st.integers(1, 5))
     def test_equal_dictionaries_of_tuples(self, documents, seed, k, tables):
         pairs = run(LshNative(tau=0.3, k=k, l=tables, seed=seed, threads=2), documents)
-        vectors = naive.vectors_of(documents)
+        vectors = vectors_of(documents)
         first = number_tokens(vectors).tolist()
         functions = linear_functions(k * tables, first[-1], seed)
         signatures = {r: naive.min_hashes(d, first, functions) for r, d in enumerate(documents) if d}
@@ -218,7 +218,7 @@ def test_the_s_curve_is_the_published_one():
 
 def test_occurrences_are_hashed_apart():
     documents = naive.copies(4)
-    vectors = naive.vectors_of(documents)
+    vectors = vectors_of(documents)
     hashes = occurrence_hashes(vectors)
     occurrences = [(s, z) for d in documents for s in sorted(d) for z in range(d[s])]
     number = {pair: position for position, pair in enumerate(dict.fromkeys(occurrences))}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import TAUS, borderline_collections, collections, vectors
+from strategies import TAUS, borderline_collections, by_rows, collections, vectors_of
 
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.brute_force import BruteForce
@@ -26,8 +26,7 @@ VARIANTS = {
 
 
 def found(matcher, documents):
-    pairs = matcher(Corpus(vectors(documents)))
-    return dict(zip(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True), pairs.similarity.tolist(), strict=True))
+    return by_rows(matcher(Corpus(vectors_of(documents))))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -52,7 +51,7 @@ def test_a_pair_of_exactly_tau_that_floating_point_bounds_lose():
 
 
 def test_the_worked_example_of_section_432():
-    example = vectors([Counter({1: 5, 2: 4, 3: 4}), Counter({1: 8, 2: 4}), Counter({1: 4, 2: 5, 3: 5})])
+    example = vectors_of([Counter({1: 5, 2: 4, 3: 4}), Counter({1: 8, 2: 4}), Counter({1: 4, 2: 5, 3: 5})])
     assert example.lengths.tolist() == [13, 12, 14]
     matcher = SpotSigs(tau=0.8, partitioning=False, threads=1)
     pairs = matcher(Corpus(example))

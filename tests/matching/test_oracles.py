@@ -23,7 +23,7 @@ from selectolax.lexbor import LexborHTMLParser
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import precision_recall_fscore_support, recall_score
 from sklearn.metrics.cluster import contingency_matrix
-from strategies import examples, is_long, vectors
+from strategies import examples, is_long, pairs_of, vectors_of
 
 from baselines.lsh import Lsh, Scheme
 from baselines.shingles import Shingles
@@ -31,7 +31,7 @@ from baselines.sketch import Kind, Sketch, common_values
 from spotsigs import cluster, evaluate, relative_recall
 from spotsigs.clustering.clusters import cohesion
 from spotsigs.matching.verify import jaccard
-from spotsigs.records import Document, Pairs, Truth
+from spotsigs.records import Document, Truth
 from spotsigs.text.charset import to_utf8
 from spotsigs.text.tokens import tokenize
 from spotsigs.text.visible import visible_text
@@ -43,11 +43,6 @@ EDGES = st.sets(
 )
 
 
-def pairs_of(edges, n=N):
-    i, j = np.array(sorted(edges), np.int64).reshape(-1, 2).T
-    return Pairs.build(i, j, np.ones(len(i)), n)
-
-
 # clusters and metrics
 
 
@@ -57,7 +52,7 @@ def test_clusters_against_networkx(edges, priority):
     graph = nx.Graph()
     graph.add_nodes_from(range(N))
     graph.add_edges_from(edges)
-    pairs = pairs_of(edges)
+    pairs = pairs_of(edges, N)
     clusters = cluster(pairs, clusters="components", priority=np.array(priority))
     components = sorted(nx.connected_components(graph), key=min)
     assert [set(np.flatnonzero(clusters.labels == k).tolist()) for k in range(len(clusters.sizes))] == components
@@ -87,7 +82,7 @@ def test_precision_recall_and_f1_against_scikit_learn(edges, labels):
     truth = Truth.from_clusters(None if label is None else str(label) for label in labels)
     if truth is None:
         return
-    pairs = pairs_of(edges)
+    pairs = pairs_of(edges, N)
     every = [(a, b) for a in range(N) for b in range(a + 1, N)]
     wanted = [labels[a] == labels[b] is not None for a, b in every]
     found = [pair in edges for pair in every]
@@ -109,7 +104,7 @@ def test_precision_recall_and_f1_against_scikit_learn(edges, labels):
 def test_relative_recall_against_scikit_learn(edges, base):
     every = [(a, b) for a in range(N) for b in range(a + 1, N)]
     expected = recall_score([p in base for p in every], [p in edges for p in every], zero_division=np.nan)
-    np.testing.assert_allclose(relative_recall(pairs_of(edges), pairs_of(base)), expected)
+    np.testing.assert_allclose(relative_recall(pairs_of(edges, N), pairs_of(base, N)), expected)
 
 
 # shingles and min-hashes
@@ -135,7 +130,7 @@ MULTISETS = st.dictionaries(st.integers(0, 40), st.integers(1, 3), min_size=1, m
 
 
 def permuted(scheme, documents, values=96):
-    rows = vectors(documents)
+    rows = vectors_of(documents)
     method = Lsh(k=1, l=values, scheme=scheme)
     return list(method.min_hashes(rows, np.arange(len(documents)))), rows
 
@@ -170,7 +165,7 @@ def test_min_hashes_against_datasketch(one, other, scheme):
 def test_sketches_against_datasketch(one, other):
     """Estimators of the same resemblance, of sets, lie within the same distance of it."""
     exact = len(one.keys() & other.keys()) / len(one.keys() | other.keys())
-    rows, i, j = vectors([one, other]), np.array([0]), np.array([1])
+    rows, i, j = vectors_of([one, other]), np.array([0]), np.array([1])
     sketch = Sketch(kind=Kind.permutations, size=96, tau=0.5)
     sketches = sketch.sketches(rows)
     assert within_chance(float(sketch.estimates(sketches, i, j, common_values(sketches, i, j))[0]), exact, 96)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import hashes as naive
-from strategies import examples
+from strategies import examples, vectors_of
 
 from baselines.simhash import SimHash, Weights, choose_blocks, near_fingerprints
 from spotsigs.records import Corpus
@@ -60,7 +60,7 @@ def test_fingerprints_equal_naive(rows, weights, bits):
     weight = dict.fromkeys(df, 1)
     if weights is Weights.tfidf and n > 1:
         weight = {t: round(math.log(n / max(k, 1)) / math.log(n) * 2**20) for t, k in df.items()}
-    vectors = naive.vectors(rows, range(31))
+    vectors = vectors_of(rows, range(31))
     fingerprints = SimHash(weights=weights, bits=bits, threads=2, radius=3).fingerprints(vectors)
     assert fingerprints.tolist() == [naive.simhash(row, weight, bits) for row in rows]
 
@@ -68,7 +68,7 @@ def test_fingerprints_equal_naive(rows, weights, bits):
 @quick
 @given(rows_of_terms, st.integers(0, 7), st.sampled_from([None, 0, 8]))
 def test_pairs_equal_naive(rows, radius, blocks):
-    vectors = naive.vectors(rows)
+    vectors = vectors_of(rows)
     matcher = SimHash(radius=radius, bits=16, blocks=blocks)
     near = naive.hamming_pairs(matcher.fingerprints(vectors).tolist(), radius)
     pairs = matcher(Corpus(vectors))
@@ -84,7 +84,7 @@ def test_similar_documents_have_near_fingerprints():
     for row in base:
         words = list(row)
         copies.append(dict.fromkeys([*words[:190], *rng.integers(20_000, 30_000, 10).tolist()], 1))
-    fingerprints = SimHash().fingerprints(naive.vectors(base + copies))
+    fingerprints = SimHash().fingerprints(vectors_of(base + copies))
     distances = np.bitwise_count(fingerprints[:50] ^ fingerprints[50:])
     strangers = np.bitwise_count(fingerprints[:49] ^ fingerprints[1:50])
     # Charikar: a bit differs with probability angle / pi; cosine .95 gives 64 * .101 bits, cosine ~0 gives 32.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
-from strategies import examples
+from strategies import examples, vectors_of
 
 from baselines.sketch import Kind, Sketch, Sketches, estimator_sd, estimator_table, super_shingles
 from spotsigs.errors import InputError
@@ -21,7 +21,7 @@ KINDS = pytest.mark.parametrize("kind", list(Kind))
 
 
 def run(sketch, documents):
-    return sketch(Corpus(naive.vectors_of(documents)))
+    return sketch(Corpus(vectors_of(documents)))
 
 
 def keys_of(sketch):
@@ -58,7 +58,7 @@ class TestAgainstTheReference:
     @given(documents_of, st.integers(1, 6), st.integers(1, 4), st.integers(0, 9))
     def test_sketches(self, kind, documents, size, modulus, seed):
         sketch = Sketch(kind=kind, size=size, modulus=modulus, seed=seed, threads=2)
-        vectors = naive.vectors_of(documents)
+        vectors = vectors_of(documents)
         found = rows(sketch.sketches(vectors))
         wanted = naive_sketches(sketch, documents)
         if kind is Kind.permutations:
@@ -148,9 +148,9 @@ class TestEveryKind:
         documents = naive.copies(6, n=40)
         hashes = np.sort(np.random.default_rng(1).integers(0, 2**64, 1200, dtype=np.uint64))
         sketch = Sketch(kind=kind, size=20, modulus=3, tau=0.2)
-        few = sketch(Corpus(naive.vectors_of(documents, hashes[::3])))
+        few = sketch(Corpus(vectors_of(documents, hashes[::3])))
         shifted = [Counter({3 * s: c for s, c in document.items()}) for document in documents]
-        many = sketch(Corpus(naive.vectors_of(shifted, hashes)))
+        many = sketch(Corpus(vectors_of(shifted, hashes)))
         assert len(few) > 0
         assert naive.found(few) == naive.found(many)
 

@@ -8,24 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 
-import numpy as np
-
-from spotsigs.records import RowNumbers, Vectors
-
 Pair = tuple[int, int]
 MASK = 2**64 - 1
-
-
-def vectors(rows: Sequence[dict[int, int]], vocabulary: Sequence[int] | None = None) -> Vectors:
-    """Return vectors whose row r counts each id of ``rows[r]``."""
-    ids = [i for row in rows for i in sorted(row)]
-    counts = [row[i] for row in rows for i in sorted(row)]
-    indptr = np.cumsum([0, *map(len, rows)]).astype(np.int64)
-    lengths = np.array([sum(row.values()) for row in rows], dtype=np.int64)
-    hashes = None if vocabulary is None else np.array(vocabulary, dtype=np.uint64)
-    return Vectors(
-        indptr, np.array(ids, dtype=np.int32), np.array(counts, dtype=np.int32), lengths, RowNumbers(len(rows)), hashes
-    )
 
 
 def splitmix64(x: int) -> int:

@@ -12,23 +12,9 @@ import numpy as np
 
 from naive import components, jaccard  # noqa: F401
 from naive import similar_pairs as jaccard_pairs  # noqa: F401
-from spotsigs.records import Vectors
 
 Multiset = Counter[int]
 Found = dict[tuple[int, int], float]
-
-
-def vectors_of(documents: Sequence[Multiset], vocabulary: Sequence[int] | None = None) -> Vectors:
-    """Return vectors with one row per document, ids ascending."""
-    rows = [sorted(document.items()) for document in documents]
-    return Vectors(
-        np.cumsum([0, *map(len, rows)], dtype=np.int64),
-        np.array([s for row in rows for s, _ in row], np.int32),
-        np.array([c for row in rows for _, c in row], np.int32),
-        np.array([sum(c for _, c in row) for row in rows], np.int64),
-        [str(r) for r in range(len(rows))],
-        None if vocabulary is None else np.array(vocabulary, np.uint64),
-    )
 
 
 def found(pairs, order=None) -> Found:

@@ -10,7 +10,8 @@ from itertools import count
 
 import numpy as np
 import pytest
-from stores import PARTS, content, copies, save_vectors, stories, triples, written
+from stores import PARTS, content, copies, save_vectors, stories, written
+from strategies import triples
 
 from spotsigs.engines import Dask, Processes, Ray, Serial, in_task_order
 from spotsigs.errors import InputError

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive.join import self_join as naive_join
 from naive.prefix_partitions import partition_keys, rarity, required, shared
-from stores import Elsewhere, StopsAt, copies, save_vectors, segments_of, triples
-from strategies import TAUS, borderline_collections, collections, examples, is_long, vectors
+from stores import Elsewhere, StopsAt, copies, save_vectors, segments_of
+from strategies import TAUS, borderline_collections, collections, examples, is_long, triples, vectors_of
 
 from spotsigs.clustering.clusters import ClusterMethod, Cohesion, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide
@@ -52,7 +52,7 @@ def many_parts(monkeypatch):
 
 
 def check(tmp_path_factory, documents, tau, memory, new_from, partition_keys):
-    rows = vectors(documents)
+    rows = vectors_of(documents)
     key_of = partition_keys and np.random.default_rng(partition_keys).integers(0, partition_keys, rows.n_signatures)
     found = joined(tmp_path_factory.mktemp("j"), rows, tau, memory, new_from, key_of=key_of)
     expected = naive_join(documents, tau)
@@ -98,7 +98,7 @@ def test_pairs_are_those_of_the_join_in_memory(tmp_path_factory, seed, tau, memo
         else:
             row = Counter(rng.choice(signatures, rng.integers(1, 250)).tolist())
         documents.append(row)
-    rows = vectors(documents)
+    rows = vectors_of(documents)
     found = joined(tmp_path_factory.mktemp("j"), rows, tau, memory, new_from)
     assert triples(found.load()) == [pair for pair in triples(self_join(rows, tau)) if pair[1] >= new_from]
 
@@ -110,7 +110,7 @@ def test_rows_meet_as_often_as_the_proof_asks(tmp_path_factory, documents, tau, 
     folder = tmp_path_factory.mktemp("j")
     distinct = [Counter(dict(row)) for row in {tuple(sorted(document.items())) for document in documents} if row]
     distinct.sort(key=lambda row: sum(row.values()))
-    rows = vectors(distinct)
+    rows = vectors_of(distinct)
     save_vectors(folder / "v", rows)
     job = JoinJob(
         store=str(folder / "v"), checksum=str(folder), folder=str(folder / "p"), tau=tau, new_from=0, memory=memory

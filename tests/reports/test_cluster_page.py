@@ -13,6 +13,7 @@ import pytest
 from archives import packed, warc_record
 from browser import CHROMIUM, Browser
 from runs import ran
+from strategies import pairs_of
 
 from spotsigs.cli import main as command
 from spotsigs.clustering.clusters import cluster
@@ -24,11 +25,6 @@ from spotsigs.text.tokens import tokenize
 TINY = Path(__file__).parents[2] / "data" / "tiny"
 SCHEME = SpotSignatures(antecedents=["a", "an", "the", "is"], d=1, c=2)
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install chromium to run browser tests")
-
-
-def pairs_of(edges, n):
-    i, j, s = (np.array(column) for column in zip(*edges, strict=True))
-    return Pairs.build(i, j, s.astype(float), n)
 
 
 def write(path, texts, edges, ids=None, **options):
