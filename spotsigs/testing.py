@@ -10,6 +10,7 @@ import numpy as np
 import xxhash
 
 from spotsigs.contracts import Matcher, SignatureScheme
+from spotsigs.defaults import TAU
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.records import Corpus, Pairs, Signatures, Tokens
 from spotsigs.signatures.idf import IdfFilter
@@ -50,30 +51,40 @@ def check_matcher(matcher: Matcher) -> None:
     pickle.loads(pickle.dumps(matcher))
     for seed in (1, 2):
         _check_order(matcher, corpus_of(news(seed)))
-    texts = news(3)
-    order = np.random.default_rng(0).permutation(len(texts)).tolist()
-    permuted = by_document(matcher(corpus_of(texts, order)), order)
-    known = matcher.in_order or by_document(matcher(corpus_of(texts))) == permuted
-    assert known, f"{label}: the order of documents changes the pairs"
-    corpus = corpus_of(news(4))
-    one, three = (matcher.with_threads(threads)(corpus) for threads in (1, 3))
-    assert by_document(one) == by_document(three), f"{label}: the pairs depend on the number of threads"
+    _check_independence(matcher)
     if matcher.measure == "jaccard" and matcher.verified:
         corpus = corpus_of(news(5))
-        tau = 0.44 if matcher.threshold is None else matcher.threshold
+        tau = TAU if matcher.threshold is None else matcher.threshold
         wanted, found = by_document(BruteForce(tau=tau)(corpus)), by_document(matcher(corpus))
         assert found.items() <= wanted.items(), f"{label}: a pair or similarity differs from brute force"
         assert not matcher.exact or found == wanted, f"{label}: exact, but pairs of brute force are missing"
     for few in DEGENERATE:
         pairs = matcher(corpus_of(few))
         assert (len(pairs), pairs.n) == (0, len(few)), f"{label}: pairs in a collection without any"
+    _check_duplicates(matcher)
+
+
+def _check_independence(matcher: Matcher) -> None:
+    """Check that the pairs depend neither on the order of documents nor on threads."""
+    texts = news(3)
+    order = np.random.default_rng(0).permutation(len(texts)).tolist()
+    permuted = by_document(matcher(corpus_of(texts, order)), order)
+    known = matcher.in_order or by_document(matcher(corpus_of(texts))) == permuted
+    assert known, f"{matcher.label}: the order of documents changes the pairs"
+    corpus = corpus_of(news(4))
+    one, three = (matcher.with_threads(threads)(corpus) for threads in (1, 3))
+    assert by_document(one) == by_document(three), f"{matcher.label}: the pairs depend on the number of threads"
+
+
+def _check_duplicates(matcher: Matcher) -> None:
+    """Check that identical documents are found."""
     same = ["the same sentence is here. and then another one follows it."] * 5
     same += [f"page{x} number{x} is{x} all{x} alone{x} here{x}." for x in range(20)]
     identical = {(a, b) for a in range(5) for b in range(a + 1, 5)}
     listed = by_document(matcher(corpus_of(same))).keys()
     complete = {document for pair in listed & identical for document in pair} == set(range(5))
-    assert complete, f"{label}: identical documents are not found"
-    assert matcher.in_order or identical <= listed, f"{label}: pairs of identical documents are missing"
+    assert complete, f"{matcher.label}: identical documents are not found"
+    assert matcher.in_order or identical <= listed, f"{matcher.label}: pairs of identical documents are missing"
 
 
 def check_signature_scheme(scheme: SignatureScheme) -> None:

@@ -282,17 +282,20 @@ def _figure(part: OnCollection, baseline: str, name: str) -> str:
         point
         for label in order
         for title, key in lines.items()
-        for point in _line(part, label, label, key, title, taus)
+        for point in _points_of(part, label, label, key, title, taus)
     ]
     other = f"F1 of {baseline}"
     points += [
-        point for label in order if label != baseline for point in _line(part, baseline, label, "f1", other, taus)
+        point for label in order if label != baseline for point in _points_of(part, baseline, label, "f1", other, taus)
     ]
     caption = CAPTION.format(part.name)
     return part.work.figure(draw_lines, name, caption, panels, points, columns=4, computed=[other])
 
 
-def _line(part: OnCollection, label: str, panel: str, key: str, series: str, taus: Sequence[float]) -> Iterator[Point]:
+def _points_of(
+    part: OnCollection, label: str, panel: str, key: str, series: str, taus: Sequence[float]
+) -> Iterator[Point]:
+    """Yield the points of a measure over the threshold, two equal ones of a method without one."""
     curve = part.curves[label]
     values = np.nan_to_num(curve.values(key))
     at = curve.taus or [taus[0], taus[-1]]

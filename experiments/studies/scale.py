@@ -101,7 +101,7 @@ class Scale(Experiment):
             "tasks": found.pairs.counters["tasks"],
             "counters": dict(found.pairs.counters),
             "rows": rows,
-            "join_in_memory_core_seconds": _compare(found, settings.method.tau or 1.0),
+            "join_in_memory_core_seconds": _require_equal(found, settings.method.tau or 1.0),
             "tau": settings.method.tau,
         }
         write_json(work.folder / f"scale-{documents}.json", facts)
@@ -218,7 +218,7 @@ def stage_rows(path: Path, documents: int, size: int) -> list[dict[str, Any]]:
     ]
 
 
-def _compare(found: Matched[Segments, PairFiles], tau: float) -> float:
+def _require_equal(found: Matched[Segments, PairFiles], tau: float) -> float:
     """Require that the pairs on disk equal those of a join in memory, bit for bit; return its core seconds."""
     from spotsigs.matching.prefix_join import self_join
     from spotsigs.records import Pairs, RowNumbers, Vectors

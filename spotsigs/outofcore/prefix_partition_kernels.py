@@ -282,7 +282,7 @@ def fill_lists(share: PartRows, begin: Any, end: Any, only_new: Any, tables: Run
 
 
 @kernel
-def _passed(lists: Lists, t: Any, low: Any) -> Any:
+def _postings_in_reach(lists: Lists, t: Any, low: Any) -> Any:
     """Return the first posting of a list that is long enough, and the end of the list; drop those before.
 
     Rows are probed in ascending order of length: a posting that is too short now is too short for all later rows.
@@ -318,7 +318,7 @@ def count_visits(index: PrefixIndex, begin: Any, out: Any) -> None:
         for k in range(probing.starts[r], probing.starts[r + 1]):
             if k + AHEAD < len(probing.tokens):
                 prefetch(lists.bounds, 2 * upper(probing.tokens[k + AHEAD]))
-            p, last = _passed(lists, upper(probing.tokens[k]), low)
+            p, last = _postings_in_reach(lists, upper(probing.tokens[k]), low)
             out[r - begin] += last - p
         _insert_probed(index, r, memo)
 
@@ -375,7 +375,7 @@ def probe(index: PrefixIndex, begin: Any, end: Any, most: Any, counts: Any, touc
             if k + AHEAD < len(probing.tokens):
                 prefetch(lists.bounds, 2 * upper(probing.tokens[k + AHEAD]))
             token = probing.tokens[k]
-            p, last = _passed(lists, upper(token), low)
+            p, last = _postings_in_reach(lists, upper(token), low)
             if p == last:
                 continue
             # positional filter of this row; the posting has that of the other row

@@ -56,6 +56,7 @@ class PeakMemory:
         self.peak_bytes = max(self.peak_bytes, self._process.memory_info().rss)
 
     def _sample(self) -> None:
+        """Record the memory every few milliseconds, in a thread."""
         while not self._done.wait(self.interval_seconds):
             self._record()
 

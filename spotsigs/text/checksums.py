@@ -6,9 +6,9 @@ from functools import cache
 from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spotsigs.arrays.kernel import kernel
+from spotsigs.arrays.types import Bytes, UInt64s
 from spotsigs.exact_duplicates import WORDS
 from spotsigs.records import Document
 from spotsigs.text.tokens import code_point
@@ -19,13 +19,13 @@ _LAST = 0x3000
 
 
 @cache
-def _is_space() -> NDArray[np.uint8]:
+def _is_space() -> Bytes:
     """Return 1 for each code point that ``str.split`` treats as white space, else 0; shape (0x3001,)."""
     return np.array([chr(code).isspace() for code in range(_LAST + 1)], np.uint8)
 
 
 @kernel
-def _squeeze(text: NDArray[np.uint8], is_space: NDArray[np.uint8], out: NDArray[np.uint8]) -> int:
+def _squeeze(text: Bytes, is_space: Bytes, out: Bytes) -> int:
     """Write the words of a UTF-8 text, separated by single spaces; return the number of bytes written."""
     n, at = 0, int(np.int64(0))  # a literal compiles what is called twice
     owed = np.int64(0)  # whether a space precedes the next word
@@ -53,14 +53,14 @@ def _squeeze(text: NDArray[np.uint8], is_space: NDArray[np.uint8], out: NDArray[
     return n
 
 
-def squeezed(text: str) -> NDArray[np.uint8]:
+def squeezed(text: str) -> Bytes:
     """Return ``" ".join(text.split())`` in UTF-8, with the error handler ``surrogatepass``, uint8, shape (n_bytes,)."""
     data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
     out = np.empty(len(data) + 1, np.uint8)
     return out[: _squeeze(data, _is_space(), out)]
 
 
-def checksums(document: Document, text: str) -> NDArray[np.uint64]:
+def checksums(document: Document, text: str) -> UInt64s:
     """Return the checksums by which exact duplicates are detected: of the content and of the text.
 
     Contents are equal if their bytes are; a string is compared in UTF-8. Texts are equal if their words are; white

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spotsigs.arrays.kernel import kernel
+from spotsigs.arrays.types import Bytes, Int32s, UInt64s
 from spotsigs.records import Tokens
 
 _P1 = np.uint64(0x9E3779B185EBCA87)
@@ -21,7 +21,7 @@ def _rotate(x: np.uint64, bits: np.uint64) -> np.uint64:
 
 
 @kernel
-def read64(data: NDArray[np.uint8], at: int) -> np.uint64:
+def read64(data: Bytes, at: int) -> np.uint64:
     """Read eight bytes, little-endian on every machine; the compiler emits a single load."""
     base = np.uint64(at)  # unsigned: numba checks signed indices for wraparound
     word = np.uint64(0)
@@ -36,7 +36,7 @@ def _round(lane: np.uint64, word: np.uint64) -> np.uint64:
 
 
 @kernel
-def xxh64(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
+def xxh64(data: Bytes, start: int, end: int) -> np.uint64:
     """Return the XXH64 of ``data[start:end]``."""
     at = int(np.int64(start))
     if end - start >= 32:
@@ -72,9 +72,7 @@ def xxh64(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
 
 
 @kernel
-def _hash_shingles(
-    buffer: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32], k: int
-) -> NDArray[np.uint64]:
+def _hash_shingles(buffer: Bytes, starts: Int32s, ends: Int32s, k: int) -> UInt64s:
     """Return the XXH64 of every ``k`` contiguous tokens; the buffer stores the tokens joined by colons."""
     hashes = np.empty(len(starts) - k + 1, np.uint64)
     for i in range(len(hashes)):
@@ -82,14 +80,14 @@ def _hash_shingles(
     return hashes
 
 
-def hash_shingles(tokens: Tokens, k: int) -> NDArray[np.uint64]:
+def hash_shingles(tokens: Tokens, k: int) -> UInt64s:
     """Return the XXH64 of every ``k`` contiguous tokens joined by colons, in text order.
 
     Fewer than ``k`` tokens form one shingle, no tokens none: uint64, shape (max(n - k, 0) + 1,) or (0,).
     """
     if len(tokens) == 0:
         return np.empty(0, np.uint64)
-    hashes: NDArray[np.uint64] = _hash_shingles(tokens.buffer, tokens.starts, tokens.ends, min(k, len(tokens)))
+    hashes: UInt64s = _hash_shingles(tokens.buffer, tokens.starts, tokens.ends, min(k, len(tokens)))
     return hashes
 
 
@@ -97,7 +95,7 @@ _MAY_END = np.isin(np.arange(256), [*b"\n\f!.?", 0xE3, 0xEF])
 
 
 @kernel
-def _ends_sentence(text: NDArray[np.uint8], at: int) -> bool:
+def _ends_sentence(text: Bytes, at: int) -> bool:
     byte, two = text[at], len(text) - at > 1
     if byte == 46 or byte == 33 or byte == 63:  # . ! ?
         after = text[at + 1] if two else np.uint8(0)
@@ -109,13 +107,7 @@ def _ends_sentence(text: NDArray[np.uint8], at: int) -> bool:
 
 
 @kernel
-def _hash_sentences(
-    text: NDArray[np.uint8],
-    stops: NDArray[np.int32],
-    buffer: NDArray[np.uint8],
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
-) -> NDArray[np.uint64]:
+def _hash_sentences(text: Bytes, stops: Int32s, buffer: Bytes, starts: Int32s, ends: Int32s) -> UInt64s:
     hashes, size, first = np.empty(len(starts), np.uint64), 0, 0
     for n in range(len(starts)):
         is_end = n + 1 == len(starts)
@@ -129,11 +121,11 @@ def _hash_sentences(
     return hashes[:size]
 
 
-def hash_sentences(tokens: Tokens) -> NDArray[np.uint64]:
+def hash_sentences(tokens: Tokens) -> UInt64s:
     """Return the XXH64 of the tokens of each sentence joined by colons, in text order: uint64, shape (n,).
 
     A sentence ends at a full stop, an exclamation or question mark, unless an ASCII letter or digit follows, at the
     ideographic ones, at an empty line, and at a mark of a block.
     """
-    hashes: NDArray[np.uint64] = _hash_sentences(tokens.source, tokens.stops, tokens.buffer, tokens.starts, tokens.ends)
+    hashes: UInt64s = _hash_sentences(tokens.source, tokens.stops, tokens.buffer, tokens.starts, tokens.ends)
     return hashes

@@ -18,9 +18,9 @@ the table like any text there, and the link counts as empty.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spotsigs.arrays.kernel import kernel
+from spotsigs.arrays.types import Bytes, UInt64s
 
 BLOCK_MARK, LINK_MARK, LINK_END_MARK = "\f", "\x1e", "\x1f"
 """Marks of a new block, the start of a link and its end."""
@@ -72,7 +72,7 @@ def _packed(name: str) -> int:
     return key if len(name) <= 8 else key ^ (1 << 64) - 1
 
 
-def _element_table() -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+def _element_table() -> tuple[UInt64s, Bytes]:
     """Return a hash table of packed element names (linear probing, 0 for an empty slot) and their traits."""
     traits = dict.fromkeys(f"{_FORMAT_NAMES} {_FLAT_NAMES}".split(), _BLOCK)
     traits |= {name: kind for kind, names in _NAMES.items() for name in names.split()}
@@ -102,7 +102,7 @@ def _is_letter(byte: int) -> bool:
 
 
 @kernel
-def _find(html: NDArray[np.uint8], byte: int, at: int) -> int:
+def _find(html: Bytes, byte: int, at: int) -> int:
     """Return the first position of a byte at or after ``at``, or the length."""
     while at < len(html) and html[at] != byte:
         at += 1
@@ -110,7 +110,7 @@ def _find(html: NDArray[np.uint8], byte: int, at: int) -> int:
 
 
 @kernel
-def _name_end(html: NDArray[np.uint8], at: int) -> tuple[np.uint64, int]:
+def _name_end(html: Bytes, at: int) -> tuple[np.uint64, int]:
     """Return the lower-cased, packed element name at a position, and its end."""
     key, end = np.uint64(0), at
     while end < len(html) and html[end] != _GT and html[end] != _SLASH and not _is_white(html[end]):
@@ -121,7 +121,7 @@ def _name_end(html: NDArray[np.uint8], at: int) -> tuple[np.uint64, int]:
 
 
 @kernel
-def _tag_end(html: NDArray[np.uint8], at: int) -> tuple[int, bool, bool, int]:
+def _tag_end(html: Bytes, at: int) -> tuple[int, bool, bool, int]:
     """Return the end of a tag (-1 without one), and if it ends with ``/>``, has an ``href``; its attributes' number."""
     is_closed = has_href = False
     attributes = 0
@@ -155,7 +155,7 @@ def _tag_end(html: NDArray[np.uint8], at: int) -> tuple[int, bool, bool, int]:
 
 
 @kernel
-def _declaration_end(html: NDArray[np.uint8], at: int) -> int:
+def _declaration_end(html: Bytes, at: int) -> int:
     """Return the position after the comment or declaration at a ``<``, or the same position if it is text."""
     following = html[at + 1]
     if following != _BANG and following != _QUESTION and following != _SLASH:
@@ -177,7 +177,7 @@ def _declaration_end(html: NDArray[np.uint8], at: int) -> int:
 
 
 @kernel
-def _spells(html: NDArray[np.uint8], at: int, start: int, end: int) -> bool:
+def _spells(html: Bytes, at: int, start: int, end: int) -> bool:
     """Return whether the name at a position equals ``html[start:end]``, ignoring case."""
     last = at + end - start
     if last >= len(html) or not (html[last] == _GT or html[last] == _SLASH or _is_white(html[last])):
@@ -188,7 +188,7 @@ def _spells(html: NDArray[np.uint8], at: int, start: int, end: int) -> bool:
 
 
 @kernel
-def _raw_text_end(html: NDArray[np.uint8], at: int, start: int, end: int, is_script: bool) -> int:
+def _raw_text_end(html: Bytes, at: int, start: int, end: int, is_script: bool) -> int:
     """Return the position of the end tag of the raw text element named ``html[start:end]``.
 
     In scripts, between ``<!--`` and ``-->``, the tags of a nested script are text.
@@ -212,7 +212,7 @@ def _raw_text_end(html: NDArray[np.uint8], at: int, start: int, end: int, is_scr
 
 
 @kernel
-def _slot_of(key: np.uint64, keys: NDArray[np.uint64]) -> np.int64:
+def _slot_of(key: np.uint64, keys: UInt64s) -> np.int64:
     """Return the slot of a name in the table, or an empty slot for an unknown name."""
     slot = key * _GOLDEN >> np.uint64(64 - _SLOT_BITS)
     while keys[slot] != key and keys[slot] != 0:
@@ -221,9 +221,7 @@ def _slot_of(key: np.uint64, keys: NDArray[np.uint64]) -> np.int64:
 
 
 @kernel
-def _write_tag(
-    html: NDArray[np.uint8], start: int, end: int, is_end: bool, is_closed: bool, out: NDArray[np.uint8], size: int
-) -> int:
+def _write_tag(html: Bytes, start: int, end: int, is_end: bool, is_closed: bool, out: Bytes, size: int) -> int:
     """Write a tag without attributes; return the new size."""
     out[size] = _LT
     out[size + 1] = _SLASH
@@ -238,7 +236,7 @@ def _write_tag(
 
 
 @kernel
-def _write_name(out: NDArray[np.uint8], size: int, tag: bytes) -> int:
+def _write_name(out: Bytes, size: int, tag: bytes) -> int:
     """Append a tag; return the new size."""
     for letter in tag:
         out[size] = letter
@@ -247,7 +245,7 @@ def _write_name(out: NDArray[np.uint8], size: int, tag: bytes) -> int:
 
 
 @kernel
-def _write_nothing(out: NDArray[np.uint8], size: int) -> int:
+def _write_nothing(out: Bytes, size: int) -> int:
     """Return the size after dropping markup; a ``<wbr>`` replaces it if an unfinished character reference precedes."""
     at = size - 1
     while at > max(size - _MAX_REFERENCE, 0) and (_is_letter(out[at]) or 48 <= out[at] <= 57 or out[at] == _HASH):
@@ -258,9 +256,7 @@ def _write_nothing(out: NDArray[np.uint8], size: int) -> int:
 
 
 @kernel
-def _simplify(
-    html: NDArray[np.uint8], keys: NDArray[np.uint64], traits: NDArray[np.uint8], out: NDArray[np.uint8], marked: bool
-) -> int:
+def _simplify(html: Bytes, keys: UInt64s, traits: Bytes, out: Bytes, marked: bool) -> int:
     """Write the simplified page, with marks on request; return its size."""
     at, size = int(np.int64(0)), int(np.int64(0))  # a literal compiles what is called twice
     tables = templates = foreign = 0  # open elements
@@ -333,7 +329,7 @@ def _simplify(
 
 
 @kernel
-def _cost(html: NDArray[np.uint8], keys: NDArray[np.uint64], traits: NDArray[np.uint8]) -> tuple[int, int, int]:
+def _cost(html: Bytes, keys: UInt64s, traits: Bytes) -> tuple[int, int, int]:
     at = int(np.int64(0))
     depth = deepest = formats = again = attributes = 0
     opened = np.zeros(len(keys), np.int64)  # by name: start tags without an end tag

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spotsigs.arrays.kernel import kernel
+from spotsigs.arrays.types import Bytes, Int32s
 from spotsigs.errors import InputError, require
 from spotsigs.records import Tokens
 from spotsigs.text.markup import BLOCK_MARK, LINK_END_MARK, LINK_MARK
@@ -36,7 +36,7 @@ MAX_BYTES = 900_000_000  # bigrams need up to 7/3 of the text, and offsets have 
 
 
 @cache
-def character_kinds() -> NDArray[np.uint8]:
+def character_kinds() -> Bytes:
     """Return the kind of each code point: 0 separates tokens, 1 belongs to words, 2 to an unspaced script; uint8.
 
     Bit 7 marks the code points beyond ASCII that ``str.lower`` changes. The classes are those of the ``regex`` package,
@@ -56,7 +56,7 @@ def character_kinds() -> NDArray[np.uint8]:
 
 
 @kernel
-def code_point(text: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
+def code_point(text: Bytes, at: int) -> tuple[np.int64, int]:
     """Decode the character at a position of valid UTF-8; return its code point and the position after it."""
     lead = np.int64(text[at])
     if lead < 0x80:
@@ -70,21 +70,14 @@ def code_point(text: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
 
 
 @kernel
-def _six_bits(text: NDArray[np.uint8], at: int) -> np.int64:
+def _six_bits(text: Bytes, at: int) -> np.int64:
     """Return the six bits of a continuation byte as int64, so that shifts do not overflow without compilation."""
     return np.int64(text[at] & 0x3F)
 
 
 @kernel
 def _append(
-    text: NDArray[np.uint8],
-    start: int,
-    end: int,
-    buffer: NDArray[np.uint8],
-    ends: NDArray[np.int32],
-    stops: NDArray[np.int32],
-    n: int,
-    size: int,
+    text: Bytes, start: int, end: int, buffer: Bytes, ends: Int32s, stops: Int32s, n: int, size: int
 ) -> tuple[int, int]:
     """Append ``text[start:end]`` to the open token and end it; return the number of tokens and the size."""
     for at in range(start, end):
@@ -97,14 +90,7 @@ def _append(
 
 @kernel
 def _append_bigrams(
-    text: NDArray[np.uint8],
-    first: int,
-    kinds: NDArray[np.uint8],
-    buffer: NDArray[np.uint8],
-    ends: NDArray[np.int32],
-    stops: NDArray[np.int32],
-    n: int,
-    size: int,
+    text: Bytes, first: int, kinds: Bytes, buffer: Bytes, ends: Int32s, stops: Int32s, n: int, size: int
 ) -> tuple[int, int, int]:
     """Write the bigrams of the unspaced run at ``first``; return its end, the number of tokens and the size."""
     _, at = code_point(text, first)
@@ -121,13 +107,7 @@ def _append_bigrams(
 
 
 @kernel
-def _tokenize(
-    text: NDArray[np.uint8],
-    kinds: NDArray[np.uint8],
-    buffer: NDArray[np.uint8],
-    ends: NDArray[np.int32],
-    stops: NDArray[np.int32],
-) -> tuple[int, int]:
+def _tokenize(text: Bytes, kinds: Bytes, buffer: Bytes, ends: Int32s, stops: Int32s) -> tuple[int, int]:
     """Write the tokens of valid UTF-8, each followed by a colon; return their number and size.
 
     ASCII letters are lower-cased. The number is -1 if a character beyond ASCII is not in lower case.
@@ -182,7 +162,7 @@ def tokenize(text: str) -> Tokens:
     return replace(tokenize(text.lower()) if found is None else found, text=text)
 
 
-def _cut(data: NDArray[np.uint8]) -> Tokens | None:
+def _cut(data: Bytes) -> Tokens | None:
     """Return the tokens of UTF-8; None if it must be lower-cased first."""
     require(len(data) <= MAX_BYTES, f"a text may have {MAX_BYTES:,} bytes, this one has {len(data):,}")
     buffer = np.empty(len(data) // 3 * 7 + 8, np.uint8)
@@ -196,7 +176,7 @@ def _cut(data: NDArray[np.uint8]) -> Tokens | None:
 
 
 @kernel
-def _links_of(text: NDArray[np.uint8], firsts: NDArray[np.int32]) -> NDArray[np.int32]:
+def _links_of(text: Bytes, firsts: Int32s) -> Int32s:
     """Return the number of the link that contains each token's first character, or 0 outside links.
 
     ``firsts`` are the offsets of these characters in the text without link marks.
