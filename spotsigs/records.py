@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.checks import require_array, require_between, require_iterable
-from spotsigs.arrays.csr import INT32_MAX, normalise_csr, numbers, require_rows, row_starts, row_sums, take_rows
+from spotsigs.arrays.csr import INT32_MAX, as_array, normalise_csr, require_rows, row_starts, row_sums, take_rows
 from spotsigs.arrays.row_blocks import spans, tally
 from spotsigs.errors import InputError, as_count, as_number, counted, require, shown
 
@@ -372,7 +372,7 @@ class Vectors:
 
     def take(self, rows: IntArray) -> Vectors:
         """Return the given rows, in the given order."""
-        rows = numbers("rows", rows).astype(np.int64)
+        rows = as_array("rows", rows).astype(np.int64)
         require_between("rows", rows, 0, len(self))
         indptr, entries = take_rows(self.indptr, rows)
         return replace(
@@ -554,8 +554,8 @@ class Pairs:
 
         The arguments are the attributes of the result.
         """
-        n, i, j = as_count("n", n, 0, INT32_MAX), numbers("i", i), numbers("j", j)
-        similarity = numbers("similarity", similarity, "fiu")
+        n, i, j = as_count("n", n, 0, INT32_MAX), as_array("i", i), as_array("j", j)
+        similarity = as_array("similarity", similarity, "fiu")
         for name, rows in (("i", i), ("j", j)):
             require_array(name, rows, "iu", len(similarity))
             require_between(name, rows, 0, n)

@@ -15,9 +15,9 @@ INT32_MAX = np.iinfo(np.int32).max
 
 def normalise_csr(indptr: Any, ids: Any, counts: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
     """Check CSR arrays as `Vectors.from_csr` takes them, sort each row by id and add up repeated ids."""
-    indptr = numbers("indptr", indptr).astype(np.int64)
-    ids = numbers("ids", ids)
-    counts = np.ones(len(ids), np.int32) if counts is None else numbers("counts", counts)
+    indptr = as_array("indptr", indptr).astype(np.int64)
+    ids = as_array("ids", ids)
+    counts = np.ones(len(ids), np.int32) if counts is None else as_array("counts", counts)
     require(len(indptr) >= 1 and indptr[0] == 0, "indptr must start with 0 (one more entry than there are rows)")
     require(bool(np.all(np.diff(indptr) >= 0)), "indptr must not decrease")
     require(int(indptr[-1]) == len(ids), f"indptr ends at {indptr[-1]}, but there are {len(ids)} ids")
@@ -34,7 +34,7 @@ def normalise_csr(indptr: Any, ids: Any, counts: Any) -> tuple[NDArray[np.int64]
     return _sorted_rows(indptr, ids.astype(np.int32), counts.astype(np.int32))
 
 
-def numbers(name: str, values: Any, kinds: str = "iu") -> NDArray[Any]:
+def as_array(name: str, values: Any, kinds: str = "iu") -> NDArray[Any]:
     """Return values as a one-dimensional array of integers, or of other NumPy kinds, or raise `InputError`."""
     what = "integers" if kinds == "iu" else "numbers"
     try:

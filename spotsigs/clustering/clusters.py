@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.csr import INT32_MAX, numbers
+from spotsigs.arrays.csr import INT32_MAX, as_array
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.row_blocks import flagged, gathered, is_identity, scattered
 from spotsigs.contracts import PairChunks
@@ -76,7 +76,7 @@ def cluster(
     n = pairs.n if n is None else as_count("n", n, 0, INT32_MAX)
     method = as_choice("clusters", clusters, ClusterMethod)
     if removed is not None:
-        removed = numbers("removed", removed, "b")
+        removed = as_array("removed", removed, "b")
         require(len(removed) == n, f"removed has {len(removed)} entries for {n} documents; give one each")
     rank = _rank(n, priority, removed)
     if method is ClusterMethod.leaders:
@@ -92,7 +92,7 @@ def _rank(n: int, priority: IntArray | None, removed: NDArray[np.bool_] | None) 
     """Return the position of each row in order of priority, removed ones last; None for the order of rows."""
     order = None
     if priority is not None:
-        priority = numbers("priority", priority, "iuf")
+        priority = as_array("priority", priority, "iuf")
         require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
         order = np.argsort(priority, kind="stable").astype(np.int32)
     if removed is not None:

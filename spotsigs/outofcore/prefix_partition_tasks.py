@@ -490,7 +490,7 @@ def _verify_rows(task: VerifyTask, rows: tuple[int, int], similar: _SimilarPairs
     del keys
     _require_undamaged(int(shorter.max(initial=0)) < stop and int(longer.max(initial=0)) < stop - start, job)
     one = read_block(reader, start, stop)
-    for first, last in _windows(shorter, plan.slices, max(job.memory // SLICES // BYTES_COMPARED, 1)):
+    for first, last in _comparisons(shorter, plan.slices, max(job.memory // SLICES // BYTES_COMPARED, 1)):
         other, at = _read_near(reader, shorter[first:last])
         out = np.empty(last - first, np.int64), np.empty(last - first)
         n = kernels.compare(one, longer[first:last], other, at, job.tau, out)
@@ -513,7 +513,7 @@ def _keys(task: VerifyTask, rows: tuple[int, int]) -> NDArray[np.uint64]:
     return np.concatenate(found)
 
 
-def _windows(rows: NDArray[np.int64], slices: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+def _comparisons(rows: NDArray[np.int64], slices: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
     """Cut ascending rows at the edges of slices, and into blocks of a limited size."""
     edges = np.union1d(np.searchsorted(rows, slices), np.arange(0, len(rows), most))
     return ((first, last) for first, last in pairwise(edges.tolist()) if first < last)
