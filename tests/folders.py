@@ -1,5 +1,6 @@
 """The folders of tests, so that helpers and cases of other tests are imported by name, here and in other processes."""
 
+import csv
 import os
 from pathlib import Path
 
@@ -9,3 +10,14 @@ FOLDERS = [
     *sorted(str(path) for path in TESTS.iterdir() if path.is_dir() and path.name not in ("naive", "__pycache__")),
 ]
 PYTHONPATH = os.pathsep.join([*FOLDERS, os.environ.get("PYTHONPATH", "")])
+
+
+def rows_of(path):
+    """Return the rows of a CSV file by column."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def content(folder):
+    """Return the bytes of all files below a folder, by path."""
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}

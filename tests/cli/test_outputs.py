@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import csv
 import gzip
 import io
 import itertools
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 from archives import EVERY_FILE, PACK, file_of, jsonl
+from folders import rows_of
 
 from spotsigs.cli import main
 from spotsigs.errors import InputError
@@ -47,11 +47,6 @@ def dedup(*words):
     main(["dedup", *map(str, words), "--workers", "1"])
 
 
-def listed(path):
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.mark.parametrize("pack", PACK)
 def test_kept_lines_are_printed_as_they_are(tmp_path, capsysbinary, kept, pack):
     content = jsonl(docs())
@@ -63,8 +58,8 @@ def test_kept_lines_are_printed_as_they_are(tmp_path, capsysbinary, kept, pack):
     assert out.splitlines() == lines[:5]
     assert out.endswith(b"\n")
     assert b"12 pages, 7 removed (58.3 %), 5 kept -> standard output" in err
-    assert [row["doc"] for row in listed(tmp_path / "tables" / "kept.csv")] == kept
-    assert len(listed(tmp_path / "tables" / "skipped.csv")) == 1
+    assert [row["doc"] for row in rows_of(tmp_path / "tables" / "kept.csv")] == kept
+    assert len(rows_of(tmp_path / "tables" / "skipped.csv")) == 1
 
 
 @pytest.mark.parametrize(("kind", "pack"), [case for case in EVERY_FILE if case[0] != "jsonl"])
@@ -216,7 +211,7 @@ def test_tables_as_parquet_have_the_rows_of_csv(tmp_path):
         rows = [{k: "" if v is None else str(v) for k, v in row.items()} for row in table.to_pylist()]
         quoted = [
             {k: v.replace("'=", "=") for k, v in row.items()}
-            for row in listed(tmp_path / "kept-results" / f"{name}.csv")
+            for row in rows_of(tmp_path / "kept-results" / f"{name}.csv")
         ]
         assert rows == quoted
         assert {field.name: str(field.type) for field in table.schema} == {

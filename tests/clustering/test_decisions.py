@@ -5,6 +5,7 @@ import csv
 import naive
 import numpy as np
 import pytest
+from folders import rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 from pair_files import on_disk
@@ -233,8 +234,7 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
 
     held = cohesion(clusters, pairs.chunks())
     write_cluster_list(folder / "clusters.csv", names, clusters, held)
-    with (folder / "clusters.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(folder / "clusters.csv")
     assert [int(row["size"]) for row in rows] == sorted(clusters.sizes[clusters.sizes > 1].tolist(), reverse=True)
     for row in rows:
         label = int(row["cluster"])

@@ -1,6 +1,5 @@
 """Pages of several releases: the rules on packages made for the test, the clients, the committed sample."""
 
-import csv
 import hashlib
 import io
 import stat
@@ -10,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from folders import rows_of
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
@@ -176,8 +176,7 @@ def test_damaged_packages(tmp_path):
 
 
 def checked():
-    with republished.SOURCES.with_name("republished_checked.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    return rows_of(republished.SOURCES.with_name("republished_checked.csv"))
 
 
 def test_the_checked_sample():

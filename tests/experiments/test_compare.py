@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
+from folders import rows_of
 from hydra import initialize_config_dir
 from in_process import ROOT, front_door
 
@@ -22,11 +22,6 @@ def compared(folder, *words):
     done = front_door(*FEW, f"experiment.results={folder}", *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def rows(path):
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +76,7 @@ def test_lists_have_the_pairs_of_the_runs(results, tmp_path):
     pairs = pd.read_parquet(tmp_path / "run" / "pairs.parquet")
     reported = {frozenset(pair) for pair in pairs.iloc[:, :2].itertuples(index=False)}
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
-    listed = [row for row in rows(results[1] / "pairs.csv") if row["method"] == "shingles1"]
+    listed = [row for row in rows_of(results[1] / "pairs.csv") if row["method"] == "shingles1"]
     missed = [row for row in listed if row["list"] == "misses"]
     assert 0 < len(missed) <= metrics["positive_pairs"] - metrics["true_pairs"]
     for row in listed:
@@ -109,7 +104,7 @@ def test_several_collections_and_judged_pairs(tmp_path):
     assert found["collection"].unique().tolist() == ["tiny", "mine"]
     assert {*found.loc[found["collection"] == "mine", "positive_pairs"]} == {1}
     assert "curves_mine.svg" in printed
-    listed = rows(tmp_path / "results" / "compare" / "pairs.csv")
+    listed = rows_of(tmp_path / "results" / "compare" / "pairs.csv")
     assert {row["truth"] for row in listed if row["collection"] == "mine"} <= {"true", "false", "unjudged"}
     assert "mine (4 pages, IDF [0.2, 1])" in printed
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 from collections import Counter
 from itertools import zip_longest
@@ -11,6 +10,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
+from folders import rows_of
 from selectolax.lexbor import LexborHTMLParser
 
 ROOT = Path(__file__).parents[2]
@@ -64,8 +64,7 @@ def shown(notebook):
 
 def committed(name, columns):
     """Return the rows of a table of the results as a notebook shows them, numbered."""
-    with (ROOT / "results" / name).open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(ROOT / "results" / name)
     return [[str(number), *(row[column] for column in columns)] for number, row in enumerate(rows)]
 
 

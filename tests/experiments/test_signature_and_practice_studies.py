@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import rows_of
 from hydra import initialize_config_dir
 from test_newsframes import collection, tarballs  # noqa: F401
 
@@ -39,11 +39,6 @@ def run(name, folder, *words):
         return settings.experiment(settings)
 
 
-def rows(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 TINY_GOLD = "data=gold data.seed=1 data.pages=150 data.clusters=24"
 FEW = ["experiment.splits=4", "experiment.samples=5", "experiment.step=0.1"]
 
@@ -53,16 +48,16 @@ def test_every_signature_meets_every_treatment(tmp_path):
     archive = f"data:'{TINY_GOLD} +data.cache={tmp_path}',site:'/(.+)-[0-9]+\\.html$'"
     run("signatures", tmp_path, f"+experiment.collections.tiny={{{archive}}}", *FEW)
     folder = tmp_path / "signatures"
-    found = {(row["treatment"], row["signature"]): row for row in rows(folder / "signatures.csv")}
+    found = {(row["treatment"], row["signature"]): row for row in rows_of(folder / "signatures.csv")}
     assert len(found) == 30  # without the article, which the collection does not know
     for row in found.values():
         low, _, high = row["f1_interval"].partition(" to ")
         assert float(low) <= float(high)
-    facts = {row["name"]: float(row["value"]) for row in rows(folder / "facts.csv")}
+    facts = {row["name"]: float(row["value"]) for row in rows_of(folder / "facts.csv")}
     best = max(facts[f"tiny: {rival}, trafilatura: F1"] for rival in ("words", "3-shingles", "5-shingles"))
     assert facts["tiny: lead of spots, trafilatura"] >= facts["tiny: spots, trafilatura: F1"] - best - 1e-6
     assert facts["tiny: spots, template removed: F1"] > facts["tiny: words, whole page: F1"]
-    tests = rows(folder / "tests.csv")
+    tests = rows_of(folder / "tests.csv")
     assert [row["hypothesis"] for row in tests] == ["H1", *3 * ["H2"], *3 * ["H2, difference"], *3 * ["H3"]]
     assert all(float(row["p"]) <= float(row["corrected"]) <= 1 for row in tests)
     assert {row["words"] for row in tests} == {"undecided"}  # 20 samples cannot reach the level
@@ -134,11 +129,11 @@ def test_seven_observations_of_small_collections(tmp_path):
     names = ("republished", "package_docs_html", "newsframes")
     given = [f"+experiment.collections.{name}={{{small}}}" for name in names]
     run("observations", tmp_path, *given, *FEW, "experiment.k=[2,6]", "experiment.l=[32]")
-    facts = {row["name"]: float(row["value"]) for row in rows(tmp_path / "observations/facts.csv")}
+    facts = {row["name"]: float(row["value"]) for row in rows_of(tmp_path / "observations/facts.csv")}
     assert len([name for name in facts if "corrected p" in name]) == 7
     assert facts["observation 3: republished to package_docs_html (above 0.02)"] == 0  # the same pages
     assert facts["republished: LSH-S, k and l chosen, less exact join: F1"] <= 0
-    assert len(rows(tmp_path / "observations/lsh.csv")) == 9
+    assert len(rows_of(tmp_path / "observations/lsh.csv")) == 9
 
 
 @pytest.mark.long
@@ -146,12 +141,12 @@ def test_usual_settings_of_a_small_collection(tmp_path):
     with initialize_config_dir(str(CONF), version_base="1.3"):
         settings = composed("experiment=practice", "data=tiny", *TINY, f"experiment.results={tmp_path}")
         settings.experiment(settings)
-    found = {(row["text"], row["method"]): row for row in rows(tmp_path / "practice/settings.csv")}
+    found = {(row["text"], row["method"]): row for row in rows_of(tmp_path / "practice/settings.csv")}
     assert len(found) == 16
     assert all(0 <= float(row["left"]) < 1 for row in found.values())
     strict, loose = (float(found["whole page", f"5-gram Jaccard {tau}"]["left"]) for tau in (".8", ".7"))
     assert strict >= loose
-    assert len(rows(tmp_path / "practice/lost_left.csv")) == 16
+    assert len(rows_of(tmp_path / "practice/lost_left.csv")) == 16
 
 
 def test_the_bands_are_those_that_text_dedup_chooses():

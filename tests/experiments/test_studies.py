@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import subprocess
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from folders import rows_of
 from hydra import initialize_config_dir
 from hydra.errors import HydraException, MissingConfigException
 from runs import configured
@@ -48,11 +48,6 @@ def run(experiment, results, *overrides):
     chosen = configured(f"experiment={experiment}", f"experiment.results={results}", *data, *few, *overrides)
     with initialize_config_dir(str(CONF), version_base="1.3"):  # methods are composed while it runs
         return chosen.experiment(chosen)
-
-
-def rows(path):
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +164,11 @@ class TestResults:
 
     def test_cells_have_every_figure_of_a_run_and_figure5_is_a_view_of_them(self, results):
         cells = pd.read_parquet(results / "figure5" / "cells.parquet")
-        assert len(cells) == len(rows(results / "figure5" / "cells.csv")) == 6 * 25
+        assert len(cells) == len(rows_of(results / "figure5" / "cells.csv")) == 6 * 25
         assert cells.groupby(["collection", "method", "tau"]).size().max() == 1
-        drawn = {(p["panel"], p["series"], float(p["x"])): float(p["y"]) for p in rows(results / "figure5/figure5.csv")}
+        drawn = {
+            (p["panel"], p["series"], float(p["x"])): float(p["y"]) for p in rows_of(results / "figure5/figure5.csv")
+        }
         chosen = configured("data=tiny", "idf_min=0.2", "idf_max=0.85", "duplicates=off", "tau=0.44")
         run = Run(collection=chosen.collection, data="tiny", folder=Path())
         wanted = cell_of(compute(chosen.method, run).metrics, seed=2008, commit=None)
@@ -206,7 +203,7 @@ class TestResults:
         assert "claims\n" in (results / "claims.md").read_text()
 
     def test_partitions_contain_every_document(self, results):
-        points = rows(results / "partitions" / "partitions.csv")
+        points = rows_of(results / "partitions" / "partitions.csv")
         for series in ("lengths", "paper's boundaries", "prototype's boundaries", "bins of equal width"):
             assert sum(float(p["y"]) for p in points if p["series"] == series) == 2000
 
@@ -279,7 +276,7 @@ class TestTimes:
         chosen = configured("experiment=table2", "data=wt10g_like", "data.documents=2000")
         with initialize_config_dir(str(CONF), version_base="1.3"):
             replace(chosen.experiment, methods=few, results=tmp_path)(chosen)
-        measured = [row for row in rows(tmp_path / "table2" / "table2.csv") if row["row"] != "published"]
+        measured = [row for row in rows_of(tmp_path / "table2" / "table2.csv") if row["row"] != "published"]
         assert [row["method"] for row in measured] == ["I-Match-S", *2 * ["SpotSigs, tight bounds"]]
         assert [row["tau"] for row in measured] == ["", "1.0", "0.9"]
 
@@ -288,7 +285,7 @@ class TestTimes:
         printed = run("table1", tmp_path, STEP, "experiment.repeats=1")
         for column in ("IDF", "τ", "#Spots", "MB", "Sort/Hash (ms)", "Clust. (ms)", "Total (ms)", "Prec.", "Rec."):
             assert column in printed
-        table = rows(tmp_path / "table1" / "table1.csv")
+        table = rows_of(tmp_path / "table1" / "table1.csv")
         measured = next(row for row in table if row["row"] == "measured")
         assert float(measured["f1_low"]) <= float(measured["f1"]) <= float(measured["f1_high"])
         assert float(measured["peak_mb"]) > 20
@@ -296,7 +293,7 @@ class TestTimes:
     @pytest.mark.long
     def test_threads_start_with_one(self, tmp_path):
         assert run("threads", tmp_path, "data=wt10g_like", "data.documents=2000", "threads=2")
-        found = rows(tmp_path / "threads" / "threads.csv")
+        found = rows_of(tmp_path / "threads" / "threads.csv")
         methods = ("SpotSigs", "SpotSigs, tight bounds", "LSH-S (native)")
         assert {(row["method"], row["threads"]) for row in found} == {(m, n) for m in methods for n in ("1", "2")}
         assert {float(row["speed_up"]) for row in found if row["threads"] == "1" and row["speed_up"]} <= {1.0}

@@ -22,6 +22,7 @@ import pytest
 import zstandard
 from archives import MAKES, PACK, archive, file_of, warc_record
 from fastwarc.warc import ArchiveIterator as FastWarc
+from folders import rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
@@ -105,12 +106,7 @@ def dedup(place, *options):
 
 
 def listed(path):
-    with path.open(newline="") as file:
-        return [row["doc"] for row in csv.DictReader(file)]
-
-
-def contents(folder):
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    return [row["doc"] for row in rows_of(path)]
 
 
 @pytest.mark.parametrize("kind", COUNTS)
@@ -127,7 +123,7 @@ def test_nothing_is_lost(kind):
             results = dedup(place, "--format", kind, *(["--memory", "1GB"] if memory else []))
             kept, removed = listed(results / "kept.csv"), listed(results / "removed.csv")
             skipped = listed(results / "skipped.csv") if (results / "skipped.csv").exists() else []
-            out = contents(place / "out")
+            out = content(place / "out")
         total = sum(COUNTS[kind](content, pack) for content, pack in files.values())
         empty_is_read = {"_SUCCESS"} if kind in ("jsonl", "csv", "folder") else set()
         # An empty file has no records as lines and rows; as a page, one without suffix is one.
