@@ -557,8 +557,9 @@ def _no_mapping(key: str) -> str:
 def _explain_override(error: HydraException) -> str:
     text = str(error)
     if isinstance(error, OverrideParseException):
-        if (key := _key(str(error.override))).startswith(OF_METHODS):
-            return _no_mapping(key)
+        typed = _key(str(error.override))
+        if typed.startswith(OF_METHODS):
+            return _no_mapping(typed)
         return (
             f"{error.override!r} cannot be read as key=value: leave no blanks around =, and quote a value that "
             "contains signs such as , or =, as in \"data.path='a,b'\""
