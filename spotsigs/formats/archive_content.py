@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import IO, NamedTuple
 
@@ -42,20 +41,22 @@ class Content:
         self._kept = min(_KEPT, largest_page())
         file.seek(start)
         self.packing = packing_of(file.read(4))
-        self._open(start)
-        self._offset = self._mark = 0  # bytes before the next one, and before the mark
-        self._marked = Position(start, 0)
         self.size: int | None = None  # bytes, once the end was read
+        self._open(Position(start, 0), 0)
 
-    def _open(self, start: int) -> None:
+    def _open(self, mark: Position, offset: int) -> None:
+        """Begin at a mark that has so many bytes before it."""
+        start, inner = self._marked = mark
         self._file.seek(start)
         self._plain, self._members = start, None
         if self.packing != "plain":
             self._members = Members(self._file, self.packing, raises=False, trailing=True, dictionary=self._dictionary)
             self._dictionary = self._members.dictionary
-        self._read = deque[tuple[Position, bytes]]()  # pieces since the mark
-        self._waiting = deque[tuple[Position, bytes]]()
-        self._taken = 0  # bytes of the first waiting piece that were read
+        self._pieces: list[tuple[int, int, bytes]] = []  # since the mark, if kept: member, offset in it, content
+        self._next = self._taken = self._first = 0  # piece of the next byte, bytes of it before that, and at the mark
+        self._offset = self._mark = offset - inner  # bytes before the next one, and before the mark
+        self.skip(inner)
+        self.mark()
 
     @property
     def dictionary(self) -> zstandard.ZstdCompressionDict | None:
@@ -68,21 +69,31 @@ class Content:
         return self._members.damage if self._members else None
 
     @property
+    def end(self) -> Position:
+        """Position after the last byte that was unpacked."""
+        return Position(*self._members.position(0)) if self._members else Position(self._plain, 0)
+
+    @property
     def stop(self) -> Position:
         """Offset in the file of the first byte that is not unpacked, and of the member to which it belongs."""
         return Position(*self._members.stop) if self._members else Position(self._plain, self._plain)
 
     def position(self) -> Position | None:
         """Return the position of the next byte; None at the end."""
-        return self._moved(self._waiting[0][0], self._taken) if self._fill() else None
+        if not self._fill():
+            return None
+        member, inner, _ = self._pieces[self._next]
+        return Position(member + self._taken, 0) if self._members is None else Position(member, inner + self._taken)
 
     def peek(self, size: int) -> bytes:
         """Return the next bytes without reading them."""
+        if self._fill():
+            start = self._pieces[self._next][2][self._taken : self._taken + size]
+            if len(start) == size:
+                return start
         while self._unread() < size and self._append():
             pass
-        if self._waiting and len(self._waiting[0][1]) - self._taken >= size:
-            return self._waiting[0][1][self._taken : self._taken + size]
-        return b"".join(piece for _, piece in self._waiting)[self._taken : self._taken + size]
+        return b"".join(piece for _, _, piece in self._pieces[self._next :])[self._taken : self._taken + size]
 
     def read(self, size: int) -> bytes:
         """Read the next bytes, fewer at the end."""
@@ -97,40 +108,37 @@ class Content:
         line = b""
         while len(line) < size and not line.endswith(b"\n") and self._fill():
             most = size - len(line)
-            end = self._waiting[0][1].find(b"\n", self._taken, self._taken + most) + 1
+            end = self._pieces[self._next][2].find(b"\n", self._taken, self._taken + most) + 1
             line += self._take(end - self._taken if end else most)
         return line
 
-    def lines(self, size: int) -> Iterator[bytes]:
-        """Read lines of `size` bytes at most; those up to an empty line at once, if it is unpacked already."""
+    def header(self, size: int) -> bytes:
+        """Read lines up to an empty one, `size` bytes at most."""
         if self._taken:  # the line feed before is in the same piece
-            end = _EMPTY_LINE.search(self._waiting[0][1], self._taken - 1, self._taken + size)
+            end = _EMPTY_LINE.search(self._pieces[self._next][2], self._taken - 1, self._taken + size)
             if end is not None:
-                for line in self._take(end.end() - self._taken).split(b"\n")[:-1]:
-                    yield line + b"\n"
-        while True:
-            yield self.readline(size)
+                return self._take(end.end() - self._taken)
+        line = self.readline(size)
+        text = bytearray(line)
+        while line.strip() and len(text) < size:
+            line = self.readline(size - len(text))
+            text += line
+        return bytes(text)
 
-    def mark(self) -> None:
-        """Make the next byte the one to which `rewind` returns."""
-        self._marked, self._mark = self.position() or self._marked, self._offset
-        self._read.clear()
+    def mark(self) -> Position | None:
+        """Make the next byte the one to which `rewind` returns; return its position, None at the end."""
+        position = self.position()
+        self._marked, self._mark = position or self._marked, self._offset
+        del self._pieces[: self._next]
+        self._next, self._first, self._is_kept = 0, self._taken, True
+        return position
 
     def rewind(self) -> None:
         """Read from the mark again."""
-        if sum(len(piece) for _, piece in self._read) == self._offset - self._mark:
-            if self._taken:
-                position, piece = self._waiting.popleft()
-                self._waiting.appendleft((self._moved(position, self._taken), piece[self._taken :]))
-                self._taken = 0
-            self._waiting.extendleft(reversed(self._read))
-            self._read.clear()
+        if self._is_kept:
+            self._next, self._taken, self._offset = 0, self._first, self._mark
         else:
-            self._open(self._marked.member)
-            self._offset = self._mark - self._marked.inner
-            self.skip(self._marked.inner)
-            self._read.clear()
-        self._offset = self._mark
+            self._open(self._marked, self._mark)
 
     def skip(self, size: int) -> None:
         """Read bytes without returning them."""
@@ -184,44 +192,36 @@ class Content:
         return (self.size or 0) - self._offset
 
     def _take(self, size: int) -> bytes:
-        """Read from the first waiting piece."""
-        position, piece = self._waiting[0]
-        first = self._taken
-        taken = piece[first : first + size]
+        """Read from the piece of the next byte."""
+        piece = self._pieces[self._next][2]
+        taken = piece[self._taken : self._taken + size]
         self._taken += len(taken)
-        if self._taken == len(piece):
-            self._waiting.popleft()
-            self._taken = 0
         self._offset += len(taken)
-        if self._offset - self._mark <= self._kept:
-            self._read.append((self._moved(position, first) if first else position, taken))
-        else:
-            self._read.clear()
+        if self._taken == len(piece):
+            self._next, self._taken = self._next + 1, 0
+            if self._offset - self._mark > self._kept:
+                del self._pieces[: self._next]
+                self._next, self._is_kept = 0, False
         return taken
-
-    def _moved(self, position: Position, size: int) -> Position:
-        if self._members is None:
-            return Position(position.member + size, 0)
-        return Position(position.member, position.inner + size)
 
     def _unread(self) -> int:
         """Return the number of unpacked bytes that were not read."""
-        return sum(len(piece) for _, piece in self._waiting) - self._taken
+        return sum(len(piece) for _, _, piece in self._pieces[self._next :]) - self._taken
 
     def _fill(self) -> bool:
-        return bool(self._waiting) or self._append()
+        return self._next < len(self._pieces) or self._append()
 
     def _append(self) -> bool:
         """Append the next piece of the content; return False at the end."""
         if self._members is None:
             self._file.seek(self._plain)
-            piece, position = self._file.read(_PIECE), Position(self._plain, 0)
+            piece, position = self._file.read(_PIECE), (self._plain, 0)
             self._plain += len(piece)
         else:
-            piece = bytes(self._members.piece(_PIECE))
-            position = Position(*self._members.position(len(piece)))
+            piece = self._members.piece(_PIECE)
+            position = self._members.position(len(piece))
         if piece:
-            self._waiting.append((position, piece))
+            self._pieces.append((*position, piece))
         else:
             self.size = self._offset + self._unread()
         return bool(piece)

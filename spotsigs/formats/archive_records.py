@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Generator, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, ClassVar
+from typing import IO, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,7 @@ from spotsigs.text.size_limits import in_words, largest_page
 LINE = 1 << 16
 """Bytes of the longest line of a record's header."""
 
-_MARK = np.dtype([("id", np.uint64), ("stays", np.bool_)])
+_MARK = np.dtype([("id", "u8"), ("record", "i8"), ("at", "i8"), ("is_inside", "?"), ("follows", "?"), ("stays", "?")])
 
 KINDS = 1000
 """Records whose kinds are counted if none is a page."""
@@ -63,6 +62,7 @@ class Head:
 class Record:
     """A record whose block is read as far as it is needed."""
 
+    start: Position
     position: str  # file and byte
     head: Head
     stream: Content = field(repr=False)
@@ -139,6 +139,7 @@ class Record:
 class Unread:
     """Bytes of an archive that are no record."""
 
+    start: Position
     skipped: Skipped
     size: int  # bytes of the content
     stored: tuple[int, int]  # bytes of the file that cannot be unpacked: start and stop
@@ -150,11 +151,16 @@ class Unread:
             with packed(out, self.stream.packing) as stream:
                 for piece in self.stream.pieces(self.size):
                     stream.write(piece)
-        start, stop = self.stored
+        _copy_bytes(file, out, *self.stored)
+
+
+def _copy_bytes(file: IO[bytes], out: IO[bytes], start: int, stop: int) -> None:
+    """Copy bytes of a file as they are stored, fewer where it ends."""
+    if start < stop:
         file.seek(start)
-        while start < stop and (piece := file.read(min(BLOCK, stop - start))):
-            out.write(piece)
-            start += len(piece)
+    while start < stop and (piece := file.read(min(BLOCK, stop - start))):
+        out.write(piece)
+        start += len(piece)
 
 
 def block_length(digits: bytes) -> int:
@@ -164,10 +170,14 @@ def block_length(digits: bytes) -> int:
     return int(digits)
 
 
-def _any_among(hashes: NDArray[np.uint64], ids: Iterable[bytes]) -> bool:
-    """Return whether the hash of one of the ids is in a sorted array."""
-    found = ((key, bisect_left(hashes, key)) for key in map(xxh3_64_intdigest, ids))
-    return any(at < len(hashes) and hashes[at] == key for key, at in found)
+def _removed(marks: NDArray[np.void], first: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which records a copy omits: removed documents, and records that name them and no record that stays.
+
+    The marks of a record begin at one of the indices ``first``.
+    """
+    gone, stay = (marks["id"][~marks["follows"] & (marks["stays"] == stays)] for stays in (False, True))
+    goes, is_shared = (marks["follows"] & np.isin(marks["id"], ids) for ids in (gone, stay))
+    return np.logical_or.reduceat(goes | ~marks["stays"], first) & ~np.logical_or.reduceat(is_shared, first)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,9 +224,8 @@ class Archive(FileCollection):
     def _part(self, source: InputFile, content: Content, stop: int) -> Generator[Record | Unread, None, int]:
         """Iterate over the records of a content; return the offset in the file at which the next one begins."""
         while True:
-            content.mark()
-            position = content.position()
-            at, inner = position or (content.stop.member, 0)
+            position = content.mark()
+            at, inner = position or content.end
             if at >= stop:
                 return at
             if position is None and content.damage is None:
@@ -231,7 +240,7 @@ class Archive(FileCollection):
             try:
                 if not line:
                     raise content.damage or EOFError("the file ends")
-                record = Record(name, self.parse(line, content), content, self._ends)
+                record = Record(Position(at, inner), name, self.parse(line, content), content, self._ends)
             except READ_ERRORS as error:
                 fault = Skipped(name, _UNREADABLE.format(error))
             else:
@@ -241,6 +250,8 @@ class Archive(FileCollection):
                     yield record
                     record.skip()
                 fault = record.fault()
+                if not fault and content.peek(len(self.end)) == self.end:
+                    content.read(len(self.end))
             if fault:
                 unread = self._unread(source, content, fault, Position(at, inner))
                 yield unread
@@ -261,13 +272,15 @@ class Archive(FileCollection):
             stop = self._next_record(source.path, max(start, member + 1), contains)
         how = f"{size:,} bytes" if size or start == stop else ""
         how += f"{' and ' if how else ''}{stop - start:,} compressed bytes" if stop > start else ""
-        return Unread(Skipped(fault.id, f"{fault.reason}; {how} are no record"), size, (start, stop), content)
+        skipped = Skipped(fault.id, f"{fault.reason}; {how} are no record")
+        return Unread(position, skipped, size, (start, stop), content)
 
     def _ends(self, content: Content) -> bool:
         """Return whether a record may end before the next byte: the line end of records, a member or another record."""
-        rest = content.peek(len(self.end))
+        if content.peek(len(self.end)) == self.end:
+            return True
         position = content.position()
-        if rest == self.end or position is None or (content.packing != "plain" and position.inner == 0):
+        if position is None or (content.packing != "plain" and position.inner == 0):
             return True
         rest = content.peek(_OVERLAP).lstrip(b"\r\n")
         return not rest or packing_of(rest) != "plain" or self.first.match(rest) is not None
@@ -278,18 +291,29 @@ class Archive(FileCollection):
         return re.compile(self.line.pattern + b"|" + _PACKED)
 
     def copy_file(self, source: InputFile, target: Path, keep: Callable[[Document], bool]) -> None:
-        """Copy every record, compressed on its own, and what is no record; but no removed document and its `links`."""
+        """Copy all that is stored but the removed documents and their `links`.
+
+        If one of these shares a compressed member with another record, every record is compressed again, on its own.
+        """
         marks = np.fromiter(self._marks(source, keep), _MARK)
-        gone, stay = (np.unique(marks["id"][marks["stays"] == stays]) for stays in (False, True))
+        first = np.flatnonzero(np.diff(marks["record"], prepend=-1))
+        is_removed, is_inside = _removed(marks, first), np.append(marks["is_inside"][first], False)
+        removed = np.flatnonzero(is_removed)
         with target.open("xb") as out, raw(source.path) as file:
-            for record in self._records(source):
-                if isinstance(record, Unread):
-                    record.copy(file, out)
-                    continue
-                ids, follows = self.links(record.head)
-                ids = ids if follows else [record.position.encode()]
-                if _any_among(gone, ids) and not _any_among(stay, ids):
-                    continue
+            if is_inside[removed].any() or is_inside[removed + 1].any():
+                self._copy_records(source, is_removed, file, out)
+                return
+            starts = np.append(marks["at"][first], END)
+            edges = [0, *np.stack([starts[removed], starts[removed + 1]], axis=1).ravel().tolist(), END]
+            for begin, end in zip(edges[::2], edges[1::2], strict=True):
+                _copy_bytes(file, out, begin, end)
+
+    def _copy_records(self, source: InputFile, is_removed: NDArray[np.bool_], file: IO[bytes], out: IO[bytes]) -> None:
+        """Read all records again, and write those that stay one by one."""
+        for record, omitted in zip(self._records(source), is_removed.tolist(), strict=True):
+            if isinstance(record, Unread):
+                record.copy(file, out)
+            elif not omitted:
                 begin = out.tell()
                 with packed(out, record.stream.packing) as stream:
                     stream.write(record.head.text)
@@ -300,19 +324,21 @@ class Archive(FileCollection):
                     out.seek(begin)
                     out.truncate()
 
-    def _marks(self, source: InputFile, keep: Callable[[Document], bool]) -> Iterator[tuple[int, bool]]:
-        """Iterate over the hashed ids of records of their own, each with false if it is that of a removed document.
+    def _marks(self, source: InputFile, keep: Callable[[Document], bool]) -> Iterator[tuple[Any, ...]]:
+        """Iterate over the values of `_MARK`: at least one mark for each record, and for what is none.
 
-        A removed document has its position as a further id, because records of several captures may share one.
+        The ids are those of `links`, hashed, of a record of its own, or those that a record names which ``follows``
+        them; a record without any has its position.
         """
-        for record in self._records(source):
-            ids, follows = ([], True) if isinstance(record, Unread) else self.links(record.head)
-            if follows or isinstance(record, Unread):
-                continue
-            found = () if record.is_too_large else self.documents(record)
-            stays = not any(isinstance(document, Document) and not keep(document) for document in found)
-            ids += [] if stays else [record.position.encode()]
-            yield from ((xxh3_64_intdigest(one), stays) for one in ids)
+        for number, record in enumerate(self._records(source)):
+            ids, follows, stays = list[bytes](), False, True
+            if isinstance(record, Record):
+                ids, follows = self.links(record.head)
+                found = () if follows or record.is_too_large else self.documents(record)
+                stays = not any(isinstance(document, Document) and not keep(document) for document in found)
+            at, inner = record.start
+            for one in ids or [f"{at} {inner}".encode()]:
+                yield xxh3_64_intdigest(one), number, at, inner > 0, follows, stays
 
     def without_pages(self, skipped: Sized) -> str:
         """Return the kinds of the first records, and which are pages."""

@@ -34,6 +34,7 @@ _MAGIC = {
     b"\x5d\x2a\x4d\x18": "zstd with dictionary",
     b"BZh": "bzip2",
 }
+_MAGIC_OF = {name: magic for magic, name in _MAGIC.items()} | dict.fromkeys(("zlib", "deflate"), b"")
 ENDINGS = {"gzip": ".gz", "zstd": ".zst", "bzip2": ".bz2"}
 """Usual ending of a file of each compression."""
 
@@ -89,7 +90,7 @@ class Members(io.RawIOBase):
         self._packing = packing.partition(" ")[0]
         self._base = self._fed = file.tell()  # offsets in the file of the input block and of the last piece of it
         self._input, self._at, self._size = b"", 0, _FIRST_PIECE
-        self._output = memoryview(b"")
+        self._output: bytes | memoryview = b""
         self._member: Any = None
         self._start, self._given = self._base, 0
         self._any = False
@@ -114,7 +115,7 @@ class Members(io.RawIOBase):
         buffer[: len(piece)] = piece
         return len(piece)
 
-    def piece(self, size: int) -> memoryview:
+    def piece(self, size: int) -> bytes:
         """Return the next bytes, at most `size` and all of one member; none at the end."""
         try:
             while not self._output and self.damage is None and self._advance(size):
@@ -125,7 +126,8 @@ class Members(io.RawIOBase):
             self.damage = error
         if self._raises and self.damage is not None and not self._output:
             raise self.damage
-        piece, self._output = self._output[:size], self._output[size:]
+        output = self._output if len(self._output) <= size else memoryview(self._output)
+        piece, self._output = bytes(output[:size]), output[size:]
         self._given += len(piece)
         return piece
 
@@ -144,7 +146,7 @@ class Members(io.RawIOBase):
             self._fed = self._base + self._at
             self._at += len(piece)
             self._size = min(2 * self._size, _PIECE)
-        self._output = memoryview(self._member.decompress(piece, size))
+        self._output = self._member.decompress(piece, size)
         if self._member.eof:
             self._at -= len(self._member.unused_data)
             self._member = None
@@ -159,7 +161,8 @@ class Members(io.RawIOBase):
             while len(self._input) - self._at < 4 and self._refill():
                 pass
         head = self._input[self._at : self._at + 4]
-        if not head or (self._any and self._trailing and packing_of(head) != self._packing):
+        is_other = not head.startswith(_MAGIC_OF[self._packing]) and packing_of(head) != self._packing
+        if not head or (self._any and self._trailing and is_other):
             return False
         if self._packing == "gzip" and not b"\x1f\x8b".startswith(head[:2]):
             raise OSError("damaged gzip data: bytes that begin no member")

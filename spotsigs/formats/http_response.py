@@ -17,12 +17,14 @@ MOST_ENCODINGS = 8
 MOST_HEADER = 1 << 20
 """Bytes of the longest header of a response."""
 
+FOLD = re.compile(rb"\r?\n[ \t]++")
+"""Line end within a field of a header, which white space continues on the next line."""
+
 HTML_TYPES = {"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"}
 # Possessive, because a page may contain any amount of white space.
 _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([\w.:+-]+)", re.ASCII | re.IGNORECASE)
 _CHUNK = re.compile(rb"([0-9a-fA-F]++)[ \t]*+(?:;[^\r\n]*+)?\r?\n")
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
-_FOLD = re.compile(rb"\r?\n[ \t]++")
 _LISTS = ("transfer-encoding", "content-encoding")
 _HEAD_END = re.compile(rb"\r?\n[ \t]*\r?\n")
 _HTML_START = re.compile(
@@ -63,7 +65,7 @@ def parse_response(block: bytes) -> Response:
         return Response(None, "", None, (), block)
     end = _HEAD_END.search(block)
     head, body = (block[: end.start()], block[end.end() :]) if end else (block, b"")
-    status_line, *fields = _FOLD.sub(b" ", head).decode("latin-1").splitlines()
+    status_line, *fields = FOLD.sub(b" ", head).decode("latin-1").splitlines()
     headers: dict[str, str] = {}
     for line in fields:
         name, _, value = line.partition(":")

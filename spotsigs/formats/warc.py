@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from string import whitespace
 
 from spotsigs.formats.archive_content import Content
-from spotsigs.formats.archive_records import LINE, Archive, Head, Record, block_length
+from spotsigs.formats.archive_records import Archive, Head, Record, block_length
 from spotsigs.formats.http_response import (
+    FOLD,
     HTML_TYPES,
     MOST_HEADER,
     content_type,
@@ -46,28 +48,20 @@ class Warc(Archive):
         """Read a header: lines of ``name: value``, which white space continues, up to an empty one."""
         if _FIRST.fullmatch(line) is None:
             raise OSError(f"{line[:60]!r} is no record line")
-        text, name, size = [line], b"", 0
-        fields: dict[bytes, bytes] = {}
-        for line in stream.lines(LINE):
-            if not line.strip():
-                break
-            text.append(line)
-            size += len(line)
-            if size > MOST_HEADER:
-                raise OSError(f"its header is longer than {in_words(MOST_HEADER)}")
-            if line[:1] in b" \t" and name:
-                fields[name] += b" " + line.strip()
-                continue
-            name, _, value = line.partition(b":")
-            name = name.strip().lower()
-            fields.setdefault(name, value.strip())
-        if not line:
-            raise EOFError("the file ends inside the header")
-        if b"content-length" not in fields:
+        header = stream.header(MOST_HEADER)
+        *lines, last, rest = header.split(b"\n") if b"\n" in header else (header, b"")
+        if last.strip() or rest:
+            if len(header) < MOST_HEADER:
+                raise EOFError("the file ends inside the header")
+            raise OSError(f"its header is longer than {in_words(MOST_HEADER)}")
+        fields: dict[str, str] = {}
+        for field in FOLD.sub(b" ", b"\n".join(lines)).decode("utf-8", "replace").split("\n"):
+            name, _, value = field.partition(":")
+            fields.setdefault(name.strip(whitespace).lower(), value.strip(whitespace))
+        if "content-length" not in fields:
             raise OSError("its header names no Content-Length")
-        decoded = {name.decode("latin-1"): value.decode("utf-8", "replace") for name, value in fields.items()}
-        uri = decoded.get("warc-target-uri", "").strip("<> ")
-        return Head(b"".join([*text, line]), uri, block_length(fields[b"content-length"]), decoded)
+        uri = fields.get("warc-target-uri", "").strip("<> ")
+        return Head(line + header, uri, block_length(fields["content-length"].encode()), fields)
 
     def links(self, head: Head) -> tuple[list[bytes], bool]:
         """Return the ids of a record and of those it names, and whether a copy has it only with the records named.
@@ -89,19 +83,20 @@ class Warc(Archive):
         """Yield the document of a record, if it is a page and complete."""
         fields, uri = record.head.fields, record.head.uri or record.position
         kind = fields.get("warc-type", "").lower()
-        media_type, charset = content_type(fields.get("content-type", ""))
         number = fields.get("warc-segment-number")
         if kind == "continuation":
             yield Skipped(record.name, f"it is a segment of a record, {number}")
         if kind not in ("response", "resource", "conversion"):
             return
+        media_type, charset = content_type(fields.get("content-type", ""))
         begin = record.take(MOST_HEADER) if kind == "response" or not media_type else b""
         is_http = kind == "response" and (begin.startswith(b"HTTP/") or media_type in ("application/http", ""))
         if is_http:
             if record.missing and not has_whole_header(begin) and len(begin) == MOST_HEADER:
                 yield Skipped(record.name, f"its HTTP header is longer than {in_words(MOST_HEADER)}")
                 return
-            wanted = parse_response(begin).is_page
+            response = parse_response(begin)
+            wanted = response.is_page
         elif kind == "conversion":
             wanted = media_type in ("text/plain", "")
         else:
@@ -117,7 +112,7 @@ class Warc(Archive):
         elif cut := fields.get("warc-truncated"):
             yield Skipped(record.name, f"the crawler has cut it: WARC-Truncated: {cut[:40]}")
         elif is_http:
-            yield page(uri, parse_response(block), date, record.position)
+            yield page(uri, response if block is begin else parse_response(block), date, record.position)
         else:
             kind = "text/plain" if kind == "conversion" else "text/html"
             yield Document(id=uri, content=block, media_type=kind, charset=charset, date=date)

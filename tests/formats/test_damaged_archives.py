@@ -142,3 +142,46 @@ def test_a_record_larger_than_a_page_is_copied_as_it_is(tmp_path):
     (tmp_path / "x.warc.gz").write_bytes(packed(records, ".gz"))
     with pages_up_to(4000):
         assert unpacked(copy_of(Warc(path=str(tmp_path / "x.warc.gz")), tmp_path / "out")) == b"".join(records)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("pack", PACK)
+def test_a_file_of_which_nothing_is_removed_is_copied_as_it_is(tmp_path, pack, layout):
+    for number, damage in enumerate([None, *DAMAGE]):
+        records = crawl(8, random.Random(number))
+        records[3] = DAMAGE[damage](records[3]) if damage else records[3]
+        path = tmp_path / f"{number}.warc"
+        path.write_bytes(laid_out(records, layout, pack))
+        assert copy_of(Warc(path=str(path)), tmp_path / f"out{number}") == path.read_bytes()
+
+
+@pytest.mark.parametrize("damage", [None, *NO_HEADER])
+@pytest.mark.parametrize("pack", PACK)
+def test_members_of_one_record_are_copied_as_they_are(tmp_path, pack, damage):
+    """Members of another writer and level, with padding: what stays keeps its bytes."""
+    records = crawl(9, random.Random(7))
+    records[4] = DAMAGE[damage](records[4]) if damage else records[4]
+    levels = {
+        "": bytes,
+        ".gz": lambda record: gzip.compress(record, 1, mtime=5),
+        ".zst": lambda record: zstandard.ZstdCompressor(19, write_checksum=True).compress(record),
+        ".bz2": lambda record: bz2.compress(record, 1),
+    }
+    members = [levels[pack](record) for record in records]
+    (tmp_path / "x.warc").write_bytes(b"".join(members))
+    for number, gone in enumerate([{0}, {8}, {3, 5}, {1, 2, 6}, {0, 1, 2, 3, 5, 6, 7, 8}]):
+        removed = {uri(records[k]) for k in gone}
+        copy = copy_of(Warc(path=str(tmp_path / "x.warc")), tmp_path / f"out{number}", removed=removed)
+        assert copy == b"".join(member for k, member in enumerate(members) if k not in gone)
+
+
+def test_a_member_that_lacks_its_end_alone_is_not_copied_beside_its_records(tmp_path):
+    """Its records, the removed ones included, were in the copy a second time, as the compressed bytes of the member."""
+    records = crawl(6, random.Random(2))
+    (tmp_path / "x.warc.gz").write_bytes(gzip.compress(b"".join(records))[:-8])
+    collection = Warc(path=str(tmp_path / "x.warc.gz"))
+    *pages, skipped = read(collection)
+    assert len(pages) == 6
+    assert skipped.reason.endswith("the compressed stream is truncated; 0 bytes are no record")
+    copy = copy_of(collection, tmp_path / "out", removed={uri(records[0]), uri(records[3])})
+    assert unpacked(copy) == b"".join(records[k] for k in (1, 2, 4, 5))
