@@ -67,6 +67,12 @@ STORED = ("dedup", "pairs", "cluster", "inspect")
 TABLES = ("pairs", "cluster", "threshold", "inspect")
 """Verbs that read an input, that can write a store, and that write tables only."""
 
+PRINTED_COLUMNS = {
+    "pairs": ("doc_a", "doc_b", "similarity", "shared", "union"),
+    "cluster": ("doc", "cluster", "representative"),
+}
+"""Columns of the table that a verb prints."""
+
 COLUMNS = ("id", "text", "html", "cluster", "date")
 OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (INPUT, "input", "", "file, folder, 'pattern*', URL, or - for standard input"),
@@ -357,30 +363,42 @@ def _dedup(args: argparse.Namespace) -> None:
         _run(args, copy.with_name(f"{copy.name}-results"))
 
 
-def _table(args: argparse.Namespace, columns: Sequence[str], rows_of: str) -> None:
-    """Print a table of a run, by a function of `spotsigs.clustering.tables`, or write all tables into a folder."""
+def _table(args: argparse.Namespace) -> None:
+    """Print the table of a verb in blocks of rows, or write all tables into a folder."""
     if args.out is not None:
         _run(args, as_path(args.out))
         return
-    from spotsigs.clustering import tables
+    from spotsigs.arrays.arrow import lines
+    from spotsigs.clustering.tables import cluster_columns, pair_columns
+    from spotsigs.runs.runner import within_budget
     from spotsigs.runs.stages import compute
 
     with staging_folder(Path(tempfile.gettempdir(), "spotsigs")) as folder:  # of a store that is not kept
         method, run = planned(args, folder)
-        result = compute(method, run)
-        print(*columns, sep="\t")
-        for row in getattr(tables, rows_of)(result.matched.doc_ids, result.matched.pairs, result.decisions.clusters):
-            print(*(_cell(value) for value in row), sep="\t")
+        with within_budget(run) as memory:
+            result = compute(method, run)
+            matched = result.matched
+            print(*PRINTED_COLUMNS[args.verb], sep="\t")
+            for block in (
+                pair_columns(matched.doc_ids, matched.pairs.chunks(), matched.pairs.overlap)
+                if args.verb == "pairs"
+                else cluster_columns(matched.doc_ids, result.decisions.clusters)
+            ):
+                sys.stdout.write(lines(block, _cell))
         sys.stdout.flush()
+        if memory is not None:
+            result = replace(result, peak_bytes=memory.peak_bytes)
         for sentence in _brief(result):
             print(terminal.line("info", printable(sentence)), file=sys.stderr)
 
 
 def _brief(result: Result) -> Iterable[str]:
     """Return the figures and the skipped records of a run without a folder."""
+    from spotsigs.runs.summary import peak_memory
+
     metrics = result.metrics
     found = (counted(metrics[key], key.removesuffix("s")) for key in ("documents", "pairs", "clusters"))
-    yield ", ".join(found)
+    yield ", ".join(found) + ("" if metrics["memory_budget_mb"] is None else f"; {peak_memory(metrics)}")
     if metrics["giant_chains"]:
         yield f"{counted(metrics['giant_chains'], 'giant chain')}, most of whose pairs do not reach tau; try --clusters"
     yield from _unread(result, ((record.id, record.reason) for record in result.matched.skipped), "--out")
@@ -428,8 +446,8 @@ def _threshold(args: argparse.Namespace) -> None:
 
 DO: dict[str, Callable[[argparse.Namespace], None]] = {
     "dedup": _dedup,
-    "pairs": lambda args: _table(args, ("doc_a", "doc_b", "similarity", "shared", "union"), "pair_rows"),
-    "cluster": lambda args: _table(args, ("doc", "cluster", "representative"), "cluster_rows"),
+    "pairs": _table,
+    "cluster": _table,
     "threshold": _threshold,
     "inspect": _inspect,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,19 @@ def text(values: Iterable[str | None]) -> Any:
     ends = np.cumsum([0, *map(len, encoded)])
     stored = pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))
     return pa.LargeStringArray.from_buffers(len(encoded), *stored, _bitmap(given)).cast(pa.string())
+
+
+def lines(columns: Sequence[Any], cell: Callable[[Any], str]) -> str:
+    """Return the rows of Arrow arrays as tab-separated lines, each value by a function, which gets None for null."""
+    import pyarrow.compute as pc
+
+    cells = []
+    for column, end in zip(columns, ["\t"] * (len(columns) - 1) + ["\n"], strict=True):
+        coded = column.dictionary_encode(null_encoding="encode")
+        cells.append(text(cell(value) + end for value in coded.dictionary.to_pylist()).take(coded.indices))
+    rows = pc.binary_join_element_wise(*cells, text([""])[0])
+    ends = np.frombuffer(rows.buffers()[1], np.int32)
+    return str(rows.buffers()[2][: int(ends[len(rows)])], "utf-8") if len(rows) else ""
 
 
 def known_numbers(values: Sequence[float | None]) -> Any:

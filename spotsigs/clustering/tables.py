@@ -68,31 +68,33 @@ def write_pairs(
     kinds = {"doc_a": pa.string(), "doc_b": pa.string(), "similarity": pa.float64()}
     schema = pa.schema(kinds | {"shared": pa.int64(), "union": pa.int64()})
     with _row_groups(path, schema) as append:
-        for i, j, similarity in _regrouped(chunks, ROW_GROUP):
-            named, indices = np.unique(np.concatenate([i, j]), return_inverse=True)
-            ids = names(doc_ids, named)
-            a, b = (ids.take(numbers(part)) for part in np.split(indices, 2))
-            terms = [pa.nulls(len(i), pa.int64())] * 2
-            if overlap is not None:
-                terms = [numbers(part) for part in overlap(i, j, similarity)]
-            append([a, b, numbers(similarity), *terms])
+        for columns in pair_columns(doc_ids, chunks, overlap):
+            append(columns)
 
 
-def pair_rows(doc_ids: Sequence[str], pairs: PairChunks, clusters: Clusters) -> Iterator[Sequence[Any]]:
-    """Yield the columns of `write_pairs` of each pair, None if unknown."""
-    for i, j, similarity in _regrouped(pairs.chunks(), ROW_GROUP):
-        terms = ([None] * len(i),) * 2 if pairs.overlap is None else pairs.overlap(i, j, similarity)
-        ids = (names(doc_ids, rows).to_pylist() for rows in (i, j))
-        yield from zip(*ids, similarity.tolist(), *(list(term) for term in terms), strict=True)
+def pair_columns(
+    doc_ids: Sequence[str], chunks: Iterable[Columns], overlap: Overlap | None = None
+) -> Iterator[Sequence[Any]]:
+    """Yield the columns of `write_pairs` as Arrow arrays, in blocks of rows."""
+    import pyarrow as pa
+
+    for i, j, similarity in _regrouped(chunks, ROW_GROUP):
+        named, indices = np.unique(np.concatenate([i, j]), return_inverse=True)
+        ids = names(doc_ids, named)
+        a, b = (ids.take(numbers(part)) for part in np.split(indices, 2))
+        terms = [pa.nulls(len(i), pa.int64())] * 2
+        if overlap is not None:
+            terms = [numbers(part) for part in overlap(i, j, similarity)]
+        yield a, b, numbers(similarity), *terms
 
 
-def cluster_rows(doc_ids: Sequence[str], pairs: PairChunks, clusters: Clusters) -> Iterator[Sequence[Any]]:
-    """Yield document, cluster and representative of each document."""
+def cluster_columns(doc_ids: Sequence[str], clusters: Clusters) -> Iterator[Sequence[Any]]:
+    """Yield document, cluster and representative of each document as Arrow arrays, in blocks of rows."""
     for start in range(0, len(clusters), ROW_GROUP):
         labels = clusters.labels[start : start + ROW_GROUP]
         rows = np.arange(start, start + len(labels)), clusters.representatives[labels]
-        documents, representatives = (names(doc_ids, part).to_pylist() for part in rows)
-        yield from zip(documents, labels.tolist(), representatives, strict=True)
+        documents, representatives = (names(doc_ids, part) for part in rows)
+        yield documents, numbers(labels), representatives
 
 
 def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:

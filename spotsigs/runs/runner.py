@@ -73,7 +73,7 @@ def execute(
             folders.enter_context(locked(folder))
         with ExitStack() as stack, ExitStack() as undo:
             with publishing(folder, COMPLETE, OPTIONAL) as new:
-                with _within_budget(run) as memory:
+                with within_budget(run) as memory:
                     result = compute(method, run, known)
                     if run.copy is not None:
                         result = replace(result, text_lost=_text_lost(result, run))
@@ -109,7 +109,7 @@ def _here(target: Path, stack: ExitStack) -> Path:
 
 
 @contextmanager
-def _within_budget(run: Run) -> Iterator[TreeMemory | None]:
+def within_budget(run: Run) -> Iterator[TreeMemory | None]:
     """Bound the pages of a run on disk, and watch the memory of all its processes."""
     if run.memory is None:
         yield None

@@ -56,7 +56,7 @@ def _remarks(result: Result, run: Run) -> list[str]:
     lines += [
         f"{counted(metrics['documents'], 'document')}, {counted(metrics['pairs'], 'pair')} in "
         f"{counted(metrics['clusters'], 'cluster')}; "
-        f"read and extracted in {seconds:.1f} s, {_peak(metrics)}"
+        f"read and extracted in {seconds:.1f} s, {peak_memory(metrics)}"
     ]
     if old := metrics["documents"] - metrics["new_documents"]:
         new = f"{counted(metrics['new_documents'], 'new document')}; only pairs with at least one are reported"
@@ -135,7 +135,8 @@ def _text_lost(metrics: Mapping[str, Any]) -> str:
     return f"text lost: {shares}; {pages}{sampled}"
 
 
-def _peak(metrics: dict[str, Any]) -> str:
+def peak_memory(metrics: Mapping[str, Any]) -> str:
+    """Return the largest memory of a run as a phrase."""
     peak = f"{metrics['peak_mb']:,.0f}"
     if metrics["memory_budget_mb"] is None:
         return f"peak memory while matching {peak} MB"

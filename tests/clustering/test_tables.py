@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from pair_files import on_disk, random_pairs
 from strategies import examples
 
+from spotsigs.arrays.arrow import known_numbers, lines, text
 from spotsigs.clustering import tables
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide
@@ -61,3 +62,13 @@ def test_chunks_do_not_show(tmp_path_factory, seed, n, m, new_from, measure):
             tables.write_tables(folder / name, ids, found, decisions, held, new_from=min(new_from, n))
     assert set(written(folder / "memory")) == TABLES
     assert written(folder / "disk") == written(folder / "memory")
+
+
+@examples(60, long=600)
+@given(st.lists(st.tuples(st.none() | st.text(max_size=3), st.none() | st.floats()), max_size=40))
+def test_printed_blocks_are_the_rows_one_by_one(rows):
+    def cell(value):
+        return f"<{value}>"
+
+    columns = [text(name for name, _ in rows), known_numbers([number for _, number in rows])]
+    assert lines(columns, cell) == "".join(f"<{name}>\t<{number}>\n" for name, number in rows)
