@@ -475,6 +475,8 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
             terminal.end_on_interrupt()
             DO[args.verb](args)
             sys.stdout.flush()
+            if words is None:
+                terminal.end_at_once_on_signals()
         except KeyboardInterrupt:
             terminal.end()
         except Exception as error:

@@ -29,6 +29,9 @@ from spotsigs.storage.atomic import remove_temporary
 GRACE_SECONDS = 1.0
 """Time for an orderly end: an exception cannot reach a thread that is inside a kernel or waits for other threads."""
 
+FINISH_SECONDS = 10.0
+"""Time to finish after SIGTERM for a command whose results are published."""
+
 INTERRUPTED, TERMINATED = 130, 143
 """Exit codes of programs that SIGINT and SIGTERM ended, as shells count them."""
 
@@ -165,10 +168,19 @@ def _wait(receiver: socket.socket, sender: socket.socket) -> None:
     with receiver, sender:
         while (number := receiver.recv(1)) not in (bytes([signal.SIGINT]), bytes([signal.SIGTERM])):
             pass
-        if number == bytes([signal.SIGTERM]):
-            end(TERMINATED)
-        time.sleep(GRACE_SECONDS)
-        end()
+        is_interrupt = number == bytes([signal.SIGINT])
+        time.sleep(GRACE_SECONDS if is_interrupt else 0)
+        end(INTERRUPTED if is_interrupt else TERMINATED)
+        time.sleep(FINISH_SECONDS)
+        remove_temporary()
+        os._exit(0)
+
+
+def end_at_once_on_signals() -> None:
+    """Let SIGINT and SIGTERM end the process now: the command is finished, and only the interpreter has to end."""
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 _PUBLISHING = threading.RLock()
@@ -182,7 +194,7 @@ _PUBLISHED = threading.Event()
 def uninterrupted() -> Iterator[None]:
     """Let SIGINT and SIGTERM wait for the block, which publishes results; an earlier SIGINT is raised here.
 
-    The command ignores them until it ends: a run whose results are published is finished.
+    The command finishes after that: it ignores SIGINT, and has `FINISH_SECONDS` after SIGTERM.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

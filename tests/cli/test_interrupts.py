@@ -99,6 +99,31 @@ def test_a_signal_at_a_step(tmp_path, step, sent, code):
     assert check_stopped(tmp_path, run, sent, step) == code
 
 
+def test_a_signal_ends_a_finished_command_at_once(tmp_path):
+    """A library that does not let the interpreter end: SIGINT and SIGTERM were ignored."""
+    code = "import atexit, time\nfrom spotsigs.__main__ import main\natexit.register(time.sleep, 60)\nmain()\n"
+    for number, sent in enumerate([signal.SIGINT, signal.SIGTERM]):
+        run = subprocess.Popen(
+            [sys.executable, "-c", code, "dedup", TINY, "--out", f"kept{number}", "--workers", "1"], cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        while not run.stdout.readline().startswith("results:"):
+            pass
+        time.sleep(0.5)
+        run.send_signal(sent)
+        assert run.wait(timeout=20) == -sent
+        assert (tmp_path / f"kept{number}-results" / "metrics.json").exists()
+
+
+def test_sigterm_leaves_a_command_with_published_results_some_seconds(tmp_path):
+    run = waiting(tmp_path, "discard", *DEDUP, "--memory", "1GB")
+    began = time.monotonic()
+    run.send_signal(signal.SIGTERM)
+    assert run.wait(timeout=50) == 0
+    assert time.monotonic() - began > terminal.FINISH_SECONDS / 2
+    assert finished(tmp_path) == (True, True)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_twenty_signals_at_random_times(tmp_path, sent):
