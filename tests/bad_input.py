@@ -106,7 +106,6 @@ def file_for_folder(folder: Path) -> list[str]:
     return ["data=tiny", f"copy={folder}/file/copy"]
 
 
-UTF16 = json.dumps(GOOD[0]).encode("utf-16-le")
 WARC = warc_record("http://x/good", f"<p>{PROSE}</p>".encode())
 ARC = arc_record("http://x/good", f"<p>{PROSE}</p>".encode())
 

@@ -1,6 +1,5 @@
 """Headless Chromium over its debugging pipe, for tests of pages; only the browser is installed."""
 
-import base64
 import json
 import os
 import shutil
@@ -117,9 +116,6 @@ class Browser:
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
         self.settle()
-
-    def screenshot(self, path: Path):
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
     def requests(self):
         """Return the addresses that the page requested."""

@@ -32,7 +32,6 @@ SMALL = {"seed": 2008, "pages": 60, "clusters": 6}
 SMALL_SHA256 = "68e7daa2f843f9ec12de114bd752c2a9297644c21a34d5b1621751edfbb36524"
 FULL_SHA256 = "e0ae840d8bd741f07355f3b1a6fae3e3a343bb06da4c97c3558170922560d329"
 SITES = {site.key: site for site in sites()}
-HARBOR = SITES["harbor-courier"]
 
 
 def sha256(pages: list[GoldPage]) -> str:

@@ -29,7 +29,8 @@ from baselines.lsh import Lsh, Scheme
 from baselines.shingles import Shingles
 from baselines.sketch import Kind, Sketch, common_values
 from spotsigs import cluster, evaluate, relative_recall
-from spotsigs.clustering.clusters import cohesion
+from spotsigs.clustering.clusters import ClusterMethod, cohesion
+from spotsigs.evaluation.documents import b_cubed
 from spotsigs.matching.verify import jaccard
 from spotsigs.records import Document, Truth
 from spotsigs.text.charset import to_utf8
@@ -77,8 +78,8 @@ def by_scikit_learn(wanted, found):
 
 
 @examples(100)
-@given(EDGES, st.lists(st.none() | st.integers(0, 5), min_size=N, max_size=N))
-def test_precision_recall_and_f1_against_scikit_learn(edges, labels):
+@given(EDGES, st.lists(st.none() | st.integers(0, 5), min_size=N, max_size=N), st.sampled_from(ClusterMethod))
+def test_precision_recall_and_f1_against_scikit_learn(edges, labels, method):
     truth = Truth.from_clusters(None if label is None else str(label) for label in labels)
     if truth is None:
         return
@@ -86,17 +87,23 @@ def test_precision_recall_and_f1_against_scikit_learn(edges, labels):
     every = [(a, b) for a in range(N) for b in range(a + 1, N)]
     wanted = [labels[a] == labels[b] is not None for a, b in every]
     found = [pair in edges for pair in every]
-    quality = evaluate(pairs, truth, resamples=0)
+    groups = cluster(pairs, clusters=method)
+    quality = evaluate(pairs, truth, groups, resamples=0)
     np.testing.assert_allclose(told(quality), by_scikit_learn(wanted, found))
-    together = cluster(pairs).labels
+    counts = sum(a and b for a, b in zip(wanted, found, strict=True)), sum(found), sum(wanted)
+    assert (quality.true_pairs, quality.reported_pairs, quality.positive_pairs) == counts
+    together = groups.labels
     alone = [f"alone {k}" if label is None else str(label) for k, label in enumerate(labels)]
     cells = contingency_matrix(alone, together).astype(float)  # B-cubed, as sums over its cells
-    b_cubed = [(cells**2 / cells.sum(axis, keepdims=True)).sum() / N for axis in (0, 1)]
-    np.testing.assert_allclose([quality.bcubed_precision, quality.bcubed_recall], b_cubed)
-    kept = np.bincount(cluster(pairs).representatives, minlength=N) > 0
+    precision, recall = ((cells**2 / cells.sum(axis, keepdims=True)).sum() / N for axis in (0, 1))
+    np.testing.assert_allclose(b_cubed(groups, truth), [precision, recall, 2 / (1 / precision + 1 / recall)])
+    assert b_cubed(groups, truth) == (quality.bcubed_precision, quality.bcubed_recall, quality.bcubed_f1)
+    kept = np.bincount(groups.representatives, minlength=N) > 0
     of_story = contingency_matrix(alone, kept)[:, 1] if not kept.all() else contingency_matrix(alone, kept)[:, 0]
     assert (quality.stories, quality.stories_lost) == (len(of_story), np.count_nonzero(of_story == 0))
     assert (quality.duplicates, quality.duplicates_left) == (N - len(of_story), np.maximum(of_story - 1, 0).sum())
+    every = evaluate(pairs, truth, groups, kept=np.ones(N, np.bool_), resamples=0)
+    assert (every.stories_lost, every.duplicates_left) == (0, every.duplicates)
 
 
 @examples(100)
@@ -177,7 +184,6 @@ def test_sketches_against_datasketch(one, other):
 
 # visible text
 
-LIBXML = ".".join(map(str, lxml.etree.LIBXML_VERSION))
 ARCHIVES = ("article-1.1.2.tgz", "postlight-mercury-parser-1.1.1.tgz")
 CODECS = ("utf-8", "utf-16", "utf-16-be", "cp1252", "shift_jis", "koi8-r")
 

@@ -91,17 +91,6 @@ def decided(kept: Sequence[bool], labels: Sequence[object]) -> tuple[int, int, i
     return len(stories), lost, duplicates, sum(max(0, sum(story) - 1) for story in stories.values())
 
 
-def b_cubed(clusters: Sequence[object], labels: Sequence[object]) -> tuple[float, float]:
-    """B-cubed precision and recall by comparing every two documents."""
-    wanted = [("alone", k) if label is None else label for k, label in enumerate(labels)]
-    precision = recall = 0.0
-    for own, story in zip(clusters, wanted, strict=True):
-        together = [w == story for c, w in zip(clusters, wanted, strict=True) if c == own]
-        found = [c == own for c, w in zip(clusters, wanted, strict=True) if w == story]
-        precision, recall = precision + sum(together) / len(together), recall + sum(found) / len(found)
-    return precision / len(wanted), recall / len(wanted)
-
-
 def idf_band(documents: Sequence[Multiset], low: float, high: float, prototype: bool = False) -> list[Multiset]:
     """Keep the signatures whose normalised IDF is in the band."""
     from math import log
@@ -120,23 +109,3 @@ def boundaries_as_printed(tau: Fraction, rho: int) -> list[int]:
         if length - series[-1] > (1 - tau) * length:
             series.append(length)
     return series
-
-
-def cosine_pairs(documents: Sequence[Counter[str]], tau: float) -> dict[tuple[int, int], float]:
-    """Return all pairs of TF·IDF Cosine at least tau, with idf = log(N / df)."""
-    from math import log, sqrt
-
-    n = len(documents)
-    frequency = Counter(term for document in documents for term in document)
-    weighted = [{t: c * log(n / frequency[t]) for t, c in document.items()} for document in documents]
-    squares = [sum(w * w for w in row.values()) for row in weighted]
-    found = {}
-    for i, j in combinations(range(n), 2):
-        if squares[i] and squares[j]:
-            product = sum(w * weighted[j].get(t, 0.0) for t, w in weighted[i].items())
-            similarity = min(
-                1.0, product / sqrt(squares[i] * squares[j])
-            )  # a single root, so that equal rows have exactly 1
-            if similarity >= tau:
-                found[i, j] = similarity
-    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from naive import jaccard
+from naive import jaccard, similar_pairs
 
 Multiset = Counter[int]
 
@@ -17,9 +17,7 @@ def as_sets(documents: Sequence[Multiset]) -> list[Multiset]:
 
 def self_join(documents: Sequence[Multiset], tau: float) -> list[tuple[int, int, float]]:
     """Return all similar pairs of one collection, sorted."""
-    n = len(documents)
-    compared = ((i, j, jaccard(documents[i], documents[j])) for i in range(n) for j in range(i + 1, n))
-    return [pair for pair in compared if pair[2] >= tau]
+    return [(i, j, similarity) for (i, j), similarity in similar_pairs(documents, tau).items()]
 
 
 def join(left: Sequence[Multiset], right: Sequence[Multiset], tau: float) -> list[tuple[int, int, float]]:

@@ -1,4 +1,3 @@
-import pickle
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -144,10 +143,7 @@ def test_antecedents_are_single_tokens(word):
 
 def test_a_scheme_is_a_value():
     scheme = SpotSignatures(d=3)
-    hashes = scheme(tokenize(SENTENCE))
-    copy = pickle.loads(pickle.dumps(scheme))
-    assert copy == scheme != SpotSignatures()
-    assert copy(tokenize(SENTENCE)).tolist() == hashes.tolist()
+    assert SpotSignatures(d=3) == scheme != SpotSignatures()
     with pytest.raises(FrozenInstanceError):
         scheme.d = 1
 

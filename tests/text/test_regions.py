@@ -66,11 +66,12 @@ def test_marks_change_no_word_of_any_tag_soup(html):
 
 
 @examples(100)
-@given(st.text(st.sampled_from("aZé漢字かไ 'İΣ.\x0c\x1e\x1f"), max_size=30))
+@given(st.text(st.sampled_from("abZéÉ漢字かไกЖ 'İΣσ.\x0c\x1e\x1f"), max_size=30))
 def test_links_of_any_marked_text(text):
     tokens = tokenize_marked(text)
     assert tokens.links.tolist() == naive_frames.links(text)
     assert tokens.words == naive_extract.tokens(text.replace(LINK_MARK, "").replace(LINK_END_MARK, ""))
+    assert tokens.words == tokenize(unmarked(text)).words
     assert tokens.links.dtype == np.int32
 
 
@@ -86,13 +87,6 @@ def test_plain_text_has_no_links_but_its_own_marks():
 @given(st.lists(st.integers(-3, 3), max_size=12))
 def test_heaviest_segment(gains):
     assert heaviest(np.array(gains, np.int64)) == naive_frames.heaviest(gains)
-
-
-@pytest.mark.parametrize(
-    ("gains", "expected"), [([], (0, 0)), ([-1, 0], (0, 2)), ([1, -1, 1], (0, 1)), ([0, 1, 0, 0, -1], (1, 4))]
-)
-def test_ties_of_the_heaviest_segment(gains, expected):
-    assert heaviest(np.array(gains, np.int64)) == expected
 
 
 def weight(chains: list[list[int]], links: list[int]) -> int:
@@ -174,10 +168,3 @@ def test_outline_of_any_page(html):
     hashes, kinds = outline_of(scheme, tokens)
     assert hashes.tolist() == naive_extract.hashed([text for text, _ in ordered])
     assert kinds.tolist() == [kind for _, kind in ordered]
-
-
-@given(st.text(alphabet="abΣσİéÉ漢字ก .Ж\x1e\x1f\f", max_size=20))
-def test_links_of_a_marked_text_that_is_lower_cased(text):
-    tokens = tokenize_marked(text)
-    assert tokens.words == tokenize(unmarked(text)).words
-    assert tokens.links.tolist() == naive_frames.links(text)
