@@ -24,6 +24,7 @@
 
 # %%
 from collections import Counter
+from heapq import nsmallest
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -155,28 +156,33 @@ pd.DataFrame(plane).pivot(index=["pages", "k"], columns="l", values="F1").round(
 # ## Pairs that each misses
 #
 # Each method at its best threshold: the true pairs of all, those that it misses, those that it alone finds, and the
-# false pairs that it alone reports. Below, three pairs of generated pages that LSH on spots misses.
+# false pairs that it alone reports. Below, two pairs that each misses, with the beginnings of the longest lines of
+# both pages; those that most of the other methods find come first.
 
 # %%
-rows, sets = [], {}
-for name, (found, truth) in runs.items():
-    true = {*map(tuple, true_pairs(truth).tolist())}
+rows, examples = [], []
+for collection in collections:
+    found, truth = runs[collection.name]
+    true, sets = {*map(tuple, true_pairs(truth).tolist())}, {}
     for method, pairs in found.items():
-        tau = table.loc[(name, method), "tau"]
+        tau = table.loc[(collection.name, method), "tau"]
         at = pairs if np.isnan(tau) else pairs.at(tau)
-        sets[name, method] = {*zip(at.i.tolist(), at.j.tolist(), strict=True)}
-    count = Counter(pair for method in methods for pair in sets[name, method])
-    for method in methods:
-        alone = {pair for pair in sets[name, method] if count[pair] == 1}
-        row = {"pages": name, "method": method, "true pairs": len(true), "missed": len(true - sets[name, method])}
+        sets[method] = {*zip(at.i.tolist(), at.j.tolist(), strict=True)}
+    count = Counter(pair for own in sets.values() for pair in own)
+    lines = collection.longest_lines()
+    for method, own in sets.items():
+        alone, missed = {pair for pair in own if count[pair] == 1}, true - own
+        about = {"pages": collection.name, "method": method}
+        row = about | {"true pairs": len(true), "missed": len(missed)}
         rows.append(row | {"found alone": len(alone & true), "false alone": len(alone - true)})
+        for a, b in nsmallest(2, missed, key=lambda pair: (-count[pair], pair)):
+            pair = {"page": lines[a], "other page": lines[b]}
+            examples.append(about | pair | {"found by others": count[a, b]})
 pd.DataFrame(rows).set_index(["pages", "method"])
 
 # %%
-gold = collections[-1]
-documents = [page for shard in gold.collection.shards() for page in shard()]
-missed = sorted(sets["gold", "SpotSigs"] - sets["gold", "LSH, spots"])[:3]
-pd.DataFrame([{"page": documents[a].id, "other page": documents[b].id, "missed by": "LSH, spots"} for a, b in missed])
+pd.set_option("display.max_colwidth", None)
+pd.DataFrame(examples).set_index(["pages", "method"])
 
 # %% [markdown]
 # ## Transfer of thresholds

@@ -14,7 +14,7 @@ from data.collections.republished import Republished
 from spotsigs.contracts import Collection, SignatureScheme
 from spotsigs.engines import Serial
 from spotsigs.records import Pairs, Signatures, Truth, Vectors
-from spotsigs.signatures.extract import extract
+from spotsigs.signatures.extract import extract, texts
 from spotsigs.text.visible import VisibleText
 
 ROOT = next(path for path in [Path(__file__), *Path(__file__).parents] if (path / "run.py").exists())
@@ -34,6 +34,11 @@ class Labelled:
         truth = Truth.from_clusters(signatures.clusters)
         assert truth is not None
         return spotsigs.IdfFilter(**band)(signatures), truth
+
+    def longest_lines(self, characters: int = 100) -> list[str]:
+        """Return the beginning of the longest line of each page; the first lines are mostly navigation."""
+        lines = (text.strip().splitlines() or [""] for text in texts(self.collection, VisibleText()))
+        return [" ".join(max(each, key=len).split())[:characters] for each in lines]
 
 
 _KEPT: dict[str, Signatures] = {}
