@@ -122,7 +122,7 @@ def test_a_curve_study_compares_with_the_best_of_the_others():
         spread="range",
     )
     work = SimpleNamespace(settings=SimpleNamespace(names={"data": "gold"}))
-    part = OnCollection(work, {}, curves, {label: {"of": label} for label in curves})
+    part = OnCollection(work, {}, curves, {label: {"of": label, "grid": "{}"} for label in curves})
     facts = {fact.name.removeprefix("gold: "): fact for fact in study.facts_of(part)}
     listed = [f"{label}: best {what}" for label in "abc" for what in ("F1", "tau")]
     assert list(facts) == [*listed, "a - the best other", "a / b - 1", "range"]

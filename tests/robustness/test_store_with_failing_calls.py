@@ -110,40 +110,23 @@ def test_every_call_of_a_run_fails_once(before, tmp_path, number):
 # limits
 
 LIMITED = """
-import resource, sys
-limit = {"files": resource.RLIMIT_NOFILE, "memory": resource.RLIMIT_AS}[sys.argv[1]]
-sys.argv = ["production.py", *sys.argv[3:]] if resource.setrlimit(limit, (int(sys.argv[2]),) * 2) is None else []
-import runpy
+import resource, runpy, sys
+limit = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 runpy.run_path("tests/production.py", run_name="__main__")
 """
 
 
-def limited(kind, size, *words):
-    return subprocess.run(
-        [sys.executable, "-c", LIMITED, kind, str(size), *words], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="has no such limits")
-def test_a_run_with_64_open_files(tmp_path):
-    done = limited(
-        "files", 64, "data=tiny", "workers=1", "memory=1GB", f"store={tmp_path}/store", f"hydra.run.dir={tmp_path}/run"
-    )
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory so")
 def test_too_little_memory_is_a_sentence_or_enough(tmp_path):
+    words = "data=tiny", "workers=1", "memory=1GB", f"store={tmp_path}/store", f"hydra.run.dir={tmp_path}/run"
     for megabytes in (3000, 1200) if is_long() else (1200,):
-        done = limited(
-            "memory", megabytes << 20, "data=tiny", "workers=1", "memory=1GB", f"store={tmp_path}/store",
-            f"hydra.run.dir={tmp_path}/run",
-        )  # fmt: skip
+        command = [sys.executable, "-c", LIMITED, str(megabytes << 20), *words]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert "build the store again" not in done.stderr
     done = subprocess.run(
-        [sys.executable, "tests/production.py", "data=tiny", "workers=1", "memory=1GB", f"store={tmp_path}/store",
-         f"hydra.run.dir={tmp_path}/run"], cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "tests/production.py", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
