@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
-from test_newsframes import collection, documents, tarballs  # noqa: F401
+from archives import read
+from test_newsframes import collection, tarballs  # noqa: F401
 
 from data.collections.gold import Gold
 from experiments.harness.template_free import FINDER, TemplateFree, remaining_text
@@ -22,7 +23,7 @@ def test_the_text_has_the_shingles_that_remain(tmp_path):
     pages = Gold(seed=1, pages=60, clusters=6, cache=tmp_path)
     found = extract(pages, VisibleText(), TemplateRemoval(signature=FINDER), Serial())
     shorter = 0
-    for row, page in enumerate(documents(TemplateFree(collection=pages))):
+    for row, page in enumerate(read(TemplateFree(collection=pages))):
         kept = dict(
             zip(
                 found.hashes[found.indptr[row] : found.indptr[row + 1]].tolist(),
@@ -40,7 +41,7 @@ def test_the_text_has_the_shingles_that_remain(tmp_path):
 
 
 def extracted(pages, name):
-    [page] = [page for page in documents(pages) if page.id == name]
+    [page] = [page for page in read(pages) if page.id == name]
     return visible_text(page)
 
 
@@ -57,7 +58,7 @@ class Listed(Collection):
 
 def test_a_collection_may_have_lists_among_its_fields(tmp_path):
     pages = Gold(seed=2, pages=30, clusters=4, cache=tmp_path)
-    texts, same = (documents(TemplateFree(collection=each)) for each in (Listed(pages), pages))
+    texts, same = (read(TemplateFree(collection=each)) for each in (Listed(pages), pages))
     assert [page.content for page in texts] == [page.content for page in same]
 
 
@@ -71,13 +72,13 @@ def test_tokens_that_no_remaining_shingle_covers_are_left_out():
 
 
 def test_an_article_is_the_text_in_the_slots(tarballs):  # noqa: F811
-    pages = documents(collection(tarballs, seed=5))
-    articles = documents(collection(tarballs, seed=5, article=True))
+    pages = read(collection(tarballs, seed=5))
+    articles = read(collection(tarballs, seed=5, article=True))
     assert [(page.id, page.cluster) for page in pages] == [(page.id, page.cluster) for page in articles]
     for page, article in zip(pages, articles, strict=True):
         _, *paragraphs = article.content.split("\n\n")
         words = visible_text(page).split()
         assert len(article.content.split()) < 0.9 * len(words)
         assert all(set(paragraph.split()) <= set(words) for paragraph in paragraphs)
-    drifting = documents(collection(tarballs, seed=5, article=True, drift=0.5))
+    drifting = read(collection(tarballs, seed=5, article=True, drift=0.5))
     assert drifting == articles
