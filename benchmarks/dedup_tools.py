@@ -190,14 +190,15 @@ def _spotsigs(path: Path, out: Path, *options: str) -> None:
 
 def _simhash(path: Path, out: Path) -> None:
     """Run our implementation of CopyCat's method: 64 bits over 3-grams, radius 3."""
-    keys = ["data=jsonl", f"data.path={path}", f"hydra.run.dir={out / 'run'}", f"copy={out / 'kept'}"]
+    keys = ["data=jsonl", f"data.path={path}", f"hydra.run.dir={out / 'run'}"]
     keys += ["signature=shingles3", "matcher=simhash", "clusters=components", "idf_min=0", "idf_max=1"]
     _ours(path, out, [sys.executable, str(_ROOT / "run.py"), *keys])
 
 
 def _ours(path: Path, out: Path, command: list[str]) -> None:
     subprocess.run(command, cwd=_ROOT, check=True)
-    kept = [document["id"] for file in (out / "kept").rglob("*.jsonl") for document in documents(file)]
+    with (out / "run" / "kept.csv").open(newline="", encoding="utf-8") as file:
+        kept = [row["doc"] for row in csv.DictReader(file)]
     with (out / "run" / "removed.csv").open(newline="", encoding="utf-8") as file:
         removed = {row["doc"]: row["kept_instead"] for row in csv.DictReader(file)}
     write_decisions(

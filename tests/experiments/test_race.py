@@ -92,9 +92,9 @@ def test_clusters_of_datatrove_are_read_from_its_files(tmp_path):
     assert list(datatrove_groups(tmp_path)) == [("a", 7), ("c", 8), ("f", 7)]
 
 
-@pytest.mark.parametrize("name", ["datasketch", "rensa", "SpotSigs"])
+@pytest.mark.parametrize("name", ["datasketch", "rensa", "SpotSigs", "SimHash"])
 def test_tools_keep_one_of_equal_texts(texts, tmp_path, name):
-    if name != "SpotSigs" and importlib.util.find_spec(name) is None:
+    if name in ("datasketch", "rensa") and importlib.util.find_spec(name) is None:
         pytest.skip(f"{name} is not installed")
     TOOLS[name].run(texts, tmp_path)
     found = decisions(tmp_path)
