@@ -475,8 +475,6 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
             terminal.end_on_interrupt()
             DO[args.verb](args)
             sys.stdout.flush()
-            if words is None:
-                terminal.end_at_once_on_signals()
         except KeyboardInterrupt:
             terminal.end()
         except Exception as error:
@@ -485,7 +483,9 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
                 raise
             sys.exit(terminal.line("error", printable(_sentence(error))))
         finally:
-            if words is not None and threading.current_thread() is threading.main_thread():
+            if words is None:
+                terminal.leave()
+            elif threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, previous)  # the caller's program resumes
 
 

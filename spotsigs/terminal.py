@@ -5,6 +5,7 @@ Ctrl-C ends a run and its workers within two seconds.
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -176,11 +177,15 @@ def _wait(receiver: socket.socket, sender: socket.socket) -> None:
         os._exit(0)
 
 
-def end_at_once_on_signals() -> None:
-    """Let SIGINT and SIGTERM end the process now: the command is finished, and only the interpreter has to end."""
+def leave() -> None:
+    """Let the interpreter, which alone has to end, do so soon: any signal ends it, and it collects no objects.
+
+    The compiler's million objects took it .4 core seconds, many seconds on a busy machine.
+    """
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
+    gc.freeze()
 
 
 _PUBLISHING = threading.RLock()
