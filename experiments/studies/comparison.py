@@ -242,7 +242,9 @@ class MethodComparison(Experiment):
                     if fact.value == fact.value:
                         yield fact
         for name, gap in self.comparisons.items():
-            yield Gap(**gap).fact(f"{prefix}{name}", curves)
+            fact = Gap(**gap).fact(f"{prefix}{name}", curves)
+            if np.isfinite(fact.value):  # a ratio to 0 is none
+                yield fact
         if self.spread:
             drawn = [label for label in curves if part.columns[label]["of"] not in self.baselines]
             best = np.array([best_f1(curves[label]) for label in drawn])
