@@ -72,6 +72,8 @@ class MethodComparison(Experiment):
     ----------
     methods : dict of str to dict
         Methods by label; if empty, those that the command line chooses.
+    shared : dict of str to object
+        Groups and keys of all methods that do not set them; `fixed` has those that none can set.
     panels : dict of str to dict
         Groups and keys by name, with each of which all methods run; a label is then ``method, panel``.
     figures : dict of str to dict
@@ -115,6 +117,7 @@ class MethodComparison(Experiment):
     """
 
     methods: dict[str, dict[str, Any]] = field(default_factory=dict)
+    shared: dict[str, Any] = field(default_factory=dict)
     panels: dict[str, dict[str, Any]] = field(default_factory=dict)
     figures: dict[str, dict[str, Any]] = field(default_factory=dict)
     table: dict[str, Any] = field(default_factory=dict)
@@ -180,16 +183,21 @@ class MethodComparison(Experiment):
                     label = ", ".join([name, *filter(None, words)])
                     yield label, name, choices | added, columns | {"of": name, "panel": panel, "grid": str(grid)}
 
+    def composed(self, settings: Settings) -> tuple[dict[str, Method], dict[str, Cell]]:
+        """Compose the methods of the configuration; return them, and their columns, by label."""
+        methods, columns = dict[str, Method](), dict[str, Cell]()
+        for label, name, added, own in self._runs():
+            if added.get("idf_min", 0) < added.get("idf_max", 1):
+                choices = self.shared | self.methods[name]
+                methods[label] = method_of(choices, settings, label=name, **self.fixed, **added)
+                columns[label] = own
+        return methods, columns
+
     def _on_collection(self, work: Work, left_out: list[str]) -> OnCollection:
         """Run all methods over their thresholds, and again alone if they are timed."""
-        settings, columns = work.settings, dict[str, Cell]()
-        if self.methods:
-            methods = {}
-            for label, name, added, own in self._runs():
-                if added.get("idf_min", 0) < added.get("idf_max", 1):
-                    methods[label] = method_of(self.methods[name], settings, label=name, **self.fixed, **added)
-                    columns[label] = own
-        else:
+        settings = work.settings
+        methods, columns = self.composed(settings)
+        if not self.methods:
             methods, wrong = composed_methods(chosen_methods(self.chosen, self.omitted, self.paired), settings)
             for label, error in wrong.items():
                 require(self.chosen is None, str(error))

@@ -137,6 +137,13 @@ class TestConfiguration:
     def test_what_every_experiment_reads_is_taken(self, word):
         require_read(MethodComparison(), "figure5", [word])
 
+    def test_an_added_method_has_the_band_of_the_others(self):
+        """It had another one, under a caption that names the paper's."""
+        settings = configured("experiment=quality", "data=tiny", "+experiment.methods.Mine={signature: shingles3}")
+        methods, _ = settings.experiment.composed(settings)
+        assert methods["Mine"].idf_filter == methods["SpotSigs"].idf_filter
+        assert methods["I-Match"].idf_filter.idf_max == 0.75
+
     @pytest.mark.parametrize("name", ["signatures"])
     def test_an_experiment_of_its_own_collections_refuses_others(self, name):
         """It computed its own collections, whatever data was named."""
