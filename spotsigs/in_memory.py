@@ -83,7 +83,18 @@ class Matched(Generic[SignaturesT, PairsT]):
 
     def compared(self, fewest: int = 1) -> NDArray[np.bool_]:
         """Return whether each document, or its representative, has so many signatures after the filters."""
-        return gathered(scattered(self.vectors.lengths >= fewest, self.rows), self.copies.representatives)
+        return self._of_documents(self.vectors.lengths >= fewest)
+
+    def sparse(self, tokens: int) -> NDArray[np.bool_] | None:
+        """Return whether each document is compared by fewer than one signature in so many tokens; None if unknown."""
+        sizes, lengths = self.signatures.tokens, self.vectors.lengths
+        if len(sizes) != len(self.rows):
+            return None
+        return self._of_documents((lengths > 0) & (lengths * tokens < gathered(sizes, self.rows)))
+
+    def _of_documents(self, of_rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the value of each document, or its representative, by the values of the rows of the vectors."""
+        return gathered(scattered(of_rows, self.rows), self.copies.representatives)
 
 
 @dataclass(frozen=True)

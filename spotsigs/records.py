@@ -194,6 +194,8 @@ class Signatures:
         Number of documents of a reference, which come first; 0 without one.
     grams : WordGrams or None
         Word 5-grams of the texts, if they were requested.
+    tokens : ndarray of int32, shape (n,)
+        Number of tokens of each text; empty if unknown.
     """
 
     doc_ids: Sequence[str]
@@ -207,6 +209,7 @@ class Signatures:
     digests: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
     new_from: int = 0
     grams: WordGrams | None = None
+    tokens: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

@@ -326,6 +326,12 @@ class Segments:
         found = (row_sums(store.array("indptr", np.int64), store.array("counts", np.int32)) for store in self.readers())
         return np.concatenate([np.empty(0, np.int64), *found])
 
+    @property
+    def tokens(self) -> NDArray[np.int32]:
+        """The number of tokens of each text; those of segments of an earlier release are missing."""
+        found = (store.whole("tokens", np.int32) for store in self.readers() if store.has("tokens"))
+        return np.concatenate([np.empty(0, np.int32), *found])
+
     def in_shingles(self) -> int:
         """Return the number of documents that are compared by shingles in place of spots."""
         return sum(

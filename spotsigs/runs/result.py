@@ -27,6 +27,10 @@ from spotsigs.signatures.languages import count_in_shingles, marks_shingles
 FEW = 10
 """Fewer signatures decide about a document by a few words."""
 
+SPARSE = 40
+"""Fewer than one signature in so many tokens decide about a document by less than a tenth of them: a spot signature of
+the defaults has four, and of the shingles in place of spots, one in four tokens begins one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
@@ -114,7 +118,7 @@ class Result:
         matched, decisions, matcher = self.matched, self.decisions, self.method.matcher
         kept = decisions.kept[matched.new_from :]
         copies, pairs, vectors = matched.copies, matched.pairs, matched.vectors
-        lost = self.text_lost
+        lost, sparse = self.text_lost, matched.sparse(SPARSE)
         contents = int(np.count_nonzero(is_identity(copies.content)))
         seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
         quality = asdict(self.quality) if self.quality else dict.fromkeys(item.name for item in fields(Quality))
@@ -123,6 +127,7 @@ class Result:
             "documents": len(vectors),
             "documents_matched": int(np.count_nonzero(matched.compared())),
             "documents_few_signatures": int(np.count_nonzero(matched.compared() & ~matched.compared(FEW))),
+            "documents_few_tokens": None if sparse is None else int(np.count_nonzero(sparse)),
             "documents_in_shingles": self.in_shingles,
             "copies_content": len(copies) - contents,
             "copies_text": contents - int(np.count_nonzero(copies.distinct)),

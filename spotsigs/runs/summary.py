@@ -86,6 +86,8 @@ def _remarks(result: Result, run: Run) -> list[str]:
         lines.append(f"{counted(empty, 'document')} with too few signatures to be compared{listed}{missed}")
     if few := metrics["documents_few_signatures"]:
         lines.append(f"{counted(few, 'document')} judged by fewer than {FEW} signatures")
+    if sparse := metrics["documents_few_tokens"]:
+        lines.append(f"{counted(sparse, 'document')} judged by less than a tenth of their tokens")
     if shingled := metrics["documents_in_shingles"]:
         lines.append(f"{counted(shingled, 'document')} with few or no spot signatures: compared by shingles")
     if duplicates := metrics["copies_content"] + metrics["copies_text"]:

@@ -83,6 +83,7 @@ class _Row(NamedTuple):
     counts: NDArray[np.int32]
     digests: NDArray[np.uint64]
     grams: NDArray[np.uint64]
+    tokens: int
 
 
 def _counter(scheme: SignatureScheme) -> Callable[[Tokens, str], tuple[NDArray[np.uint64], NDArray[np.int32]]]:
@@ -121,8 +122,8 @@ def _rows(
         except Exception as error:  # noqa: BLE001 - as above
             yield _skipped(document, error)
         else:
-            size = _size(document.content)
-            yield _Row(document.id, document.cluster, document.date, size, hashes, counts, digests, of_words)
+            size, n = _size(document.content), len(tokens)
+            yield _Row(document.id, document.cluster, document.date, size, hashes, counts, digests, of_words, n)
 
 
 def _skipped(document: Document, error: Exception) -> Skipped:
@@ -224,6 +225,7 @@ def _signatures(rows: Sequence[_Row], skipped: Sequence[Skipped], sample: _GramS
         tuple(row.date for row in rows),
         digests.reshape(-1, 4),
         grams=sample.of(rows),
+        tokens=np.array([row.tokens for row in rows], np.int32),
     )
 
 
@@ -285,6 +287,7 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
         tuple(chain.from_iterable(part.dates for part in parts)),
         digests.reshape(-1, 4),
         grams=_concatenated_grams([part.grams for part in parts if part.grams is not None]),
+        tokens=np.concatenate([np.empty(0, np.int32), *(part.tokens for part in parts)]),
     )
 
 

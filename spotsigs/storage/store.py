@@ -349,6 +349,10 @@ class Reader:
         require(facts is not None, f"{self.folder / name}.npy is missing; build the store again")
         return max(int(facts["bytes"]) - _HEADER, 0) // np.dtype(dtype).itemsize
 
+    def has(self, name: str) -> bool:
+        """Whether the store has an array, which stores of earlier releases may lack."""
+        return f"{name}.npy" in self.facts["files"]
+
     def strings(self, name: str) -> Strings:
         """Return strings of the store."""
         return Strings(self.array(f"{name}.text", np.uint8), self.array(f"{name}.offsets", np.int64))
@@ -555,6 +559,7 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
         store.put("hashes", signatures.hashes)
         store.put("counts", signatures.counts)
         store.put("digests", signatures.digests.reshape(-1))
+        store.put("tokens", signatures.tokens)
         if (grams := signatures.grams) is not None:
             store.put("gram_indptr", grams.indptr)
             store.put("grams", grams.hashes)
@@ -582,6 +587,7 @@ def load_signatures(folder: str | Path) -> Signatures:
         content_bytes=store.facts["content_bytes"],
         dates=tuple(date or None for date in store.strings("dates")),
         digests=store.array("digests", np.uint64).reshape(-1, 4),
+        tokens=store.array("tokens", np.int32) if store.has("tokens") else np.empty(0, np.int32),
     )
 
 

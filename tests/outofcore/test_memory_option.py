@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import naive.extract
 import pandas as pd
 import pytest
 from archives import warc_record
@@ -16,6 +17,7 @@ from runs import configured, ran, same
 
 from spotsigs.errors import InputError
 from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.signatures.spots import SpotSignatures
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "data" / "tiny"
@@ -30,7 +32,7 @@ def test_a_run_on_disk_writes_the_files_of_a_run_in_memory(tmp_path, choices):
     assert (tmp_path / "memory/clusters.html").read_bytes() == (tmp_path / "disk/clusters.html").read_bytes()
     one, other = (json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("memory", "disk"))
     equal = "documents documents_matched signatures occurrences pairs clusters f1 macro_f1 memory_mib giant_chains"
-    equal += " documents_few_signatures"
+    equal += " documents_few_signatures documents_few_tokens"
     assert {key: one[key] for key in equal.split()} == {key: other[key] for key in equal.split()}
     shas = [json.loads((tmp_path / name / "run.json").read_text())["input_sha256"] for name in ("memory", "disk")]
     assert shas[0] == shas[1]
@@ -38,6 +40,24 @@ def test_a_run_on_disk_writes_the_files_of_a_run_in_memory(tmp_path, choices):
     assert " documents, each task within " in text
     assert "of 1,000 MB" in text.split("peak memory of all processes")[1]
     assert not list((tmp_path / "disk").glob("store-*"))
+
+
+@pytest.mark.parametrize("more", [["engine=serial"], ["engine=serial", "memory=1GB"], ["workers=2", "memory=1GB"]])
+def test_pages_judged_by_less_than_a_tenth_of_their_tokens_are_counted(tmp_path, more):
+    lists = [" ".join(f"w{k}" for k in range(n)) for n in (36, 37, 200, 400)]
+    pages = [*(f"the plan will be approved: {words}" for words in [*lists, lists[-1]]), lists[0], "the plan " * 90]
+    rows = [{"id": str(k), "text": page} for k, page in enumerate(pages)]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    base = ["data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", "idf_min=0", "idf_max=1"]
+    said = ran(tmp_path / "run", *base, *more)
+    wanted, scheme = 0, SpotSignatures()
+    antecedents = {word: [(scheme.d, scheme.c)] for word in scheme.antecedents}
+    for words in map(naive.extract.tokens, pages):
+        n = len(naive.extract.spots(words, antecedents, set()))
+        wanted += 0 < 4 * n < len(words) / 10
+    assert 0 < wanted < len(pages)
+    assert json.loads((tmp_path / "run/metrics.json").read_text())["documents_few_tokens"] == wanted
+    assert f"{wanted} documents judged by less than a tenth of their tokens" in said
 
 
 @pytest.mark.parametrize("dated", [range(0, 40, 2), range(40)])
