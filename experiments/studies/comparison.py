@@ -164,7 +164,7 @@ class MethodComparison(Experiment):
             table = TableOfMethods(**self.table)
             written.append(table.write(work, parts, self.baseline))
             facts += table.facts(parts, self.baseline)
-        written += [self._drawn(work, name, View(**view), parts) for name, view in self.figures.items()]
+        written += [self._drawn(name, View(**view), parts) for name, view in self.figures.items()]
         written += table.curves(parts, self.baseline) if self.table else []
         written += [write_lists(work, parts, self.listed)] if self.listed else []
         listed = work.facts(facts) if facts else ""
@@ -224,7 +224,7 @@ class MethodComparison(Experiment):
                 curves |= work.curves(some, taus, name, pairs=self.listed > 0)
         return {label: curves[label] for label in methods}
 
-    def _drawn(self, work: Work, name: str, view: View, parts: list[OnCollection]) -> str:
+    def _drawn(self, name: str, view: View, parts: list[OnCollection]) -> str:
         rows: Sequence[Mapping[str, Any]] = [
             {**curve.row(at), **part.columns[label]} | {"collection": part.name}
             for part in parts
@@ -233,7 +233,8 @@ class MethodComparison(Experiment):
             for at in ([curve.best] if view.best or not curve.taus else range(len(curve.rows)))
         ]
         rows = view.drawn(rows)
-        return work.figure(view.draw, name, view.full_caption(rows), rows)
+        drawn = next(part.work for part in parts if part.name == rows[0]["collection"])
+        return drawn.figure(view.draw, name, view.full_caption(rows), rows)
 
     def facts_of(self, part: OnCollection) -> Iterator[Fact]:
         """Yield the facts of a collection."""
