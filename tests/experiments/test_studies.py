@@ -139,8 +139,9 @@ class TestConfiguration:
 
     def test_an_added_method_has_the_band_of_the_others(self):
         """It had another one, under a caption that names the paper's."""
-        settings = configured("experiment=quality", "data=tiny", "+experiment.methods.Mine={signature: shingles3}")
-        methods, _ = settings.experiment.composed(settings)
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            settings = composed("experiment=quality", "data=tiny", "+experiment.methods.Mine={signature: shingles3}")
+            methods, _ = settings.experiment.composed(settings)
         assert methods["Mine"].idf_filter == methods["SpotSigs"].idf_filter
         assert methods["I-Match"].idf_filter.idf_max == 0.75
 
