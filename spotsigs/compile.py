@@ -124,14 +124,9 @@ def steps_of(method: Method, *, listed: bool) -> list[str]:
 
 
 def prepare(steps: Sequence[str], memory: int | None = None) -> None:
-    """Compile the kernels of those steps that no process has compiled on this machine, on all cores.
+    """Compile the kernels of those steps, keys of `STEPS`, that no process has compiled on this machine.
 
-    Parameters
-    ----------
-    steps : sequence of str
-        Keys of `STEPS`.
-    memory : int, optional
-        Bytes for all processes; by default what is available.
+    All cores are used, and `memory` bytes by all processes, by default what is available.
     """
     if getattr(config, "DISABLE_JIT") or not sys.executable:  # noqa: B009 - the types of numba omit it
         return

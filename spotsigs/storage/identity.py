@@ -14,16 +14,9 @@ from uuid import uuid4
 def identity(value: Any) -> Any:
     """Return JSON that describes a value.
 
-    Parameters
-    ----------
-    value : object
-        A number, a string, an enumeration member, a path, a list, tuple, set or mapping of such values, a record (a
-        dataclass), or a function of a module. Any other value differs from all values.
-
-    Returns
-    -------
-    object
-        A record becomes an object with the name of its type and its fields, except those that its ``repr`` omits.
+    A value is a number, a string, an enumeration member, a path, a list, tuple, set or mapping of such values, a record
+    (a dataclass), or a function of a module. A record becomes an object with the name of its type and its fields,
+    except those that its ``repr`` omits. Any other value differs from all values.
 
     Examples
     --------
