@@ -99,8 +99,6 @@ class Panel:
         Published values.
     y_ticks : list of float
         As `x_ticks`, for the y axis.
-    named_lines : bool
-        Name each line at its right end; the figure has no legend then.
     apart : float
         Distance by which neighbouring lines are shifted along x so that their intervals do not overlap.
     """
@@ -115,7 +113,6 @@ class Panel:
     x_ticks: Sequence[float] = ()
     y_ticks: Sequence[float] = ()
     marks: Sequence[Mark] = ()
-    named_lines: bool = False
     apart: float = 0
 
 
@@ -162,22 +159,12 @@ def draw_lines(
                 shift = (number - (len(looks) - 1) / 2) * panel.apart
                 line = [replace(p, x=p.x + shift) for p in line] if shift else line
                 _draw_line(axis, series, line, look, number / len(looks), len(looks) <= MOST_BANDS and not panel.apart)
-                if line and panel.named_lines:
-                    _name_line(axis, series, line[-1], look["color"])
         for axis in axes[len(panels) :]:
             axis.remove()
-        if not any(panel.named_lines for panel in panels):
-            _legend(figure, list(axes))
+        _legend(figure, list(axes))
 
     width = 5.0 if across == 1 else size[0] * across
     _write(path, points, draw, caption, width=width, height=size[1] * down + 0.3 * (down > 1))
-
-
-def _name_line(axis: Axes, series: str, end: Point, color: str) -> None:
-    halo = [withStroke(linewidth=2, foreground="white")]
-    axis.annotate(
-        series, (end.x, end.y), xytext=(6, -3), textcoords="offset points", color=color, fontsize=8, path_effects=halo
-    )
 
 
 def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
