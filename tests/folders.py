@@ -18,6 +18,6 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-def content(folder):
+def contents(folder):
     """Return the bytes of all files below a folder, by path."""
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}

@@ -123,7 +123,7 @@ def test_nothing_is_lost(kind):
             results = dedup(place, "--format", kind, *(["--memory", "1GB"] if memory else []))
             kept, removed = listed(results / "kept.csv"), listed(results / "removed.csv")
             skipped = listed(results / "skipped.csv") if (results / "skipped.csv").exists() else []
-            out = content(place / "out")
+            out = contents(place / "out")
         total = sum(COUNTS[kind](content, pack) for content, pack in files.values())
         empty_is_read = {"_SUCCESS"} if kind in ("jsonl", "csv", "folder") else set()
         # An empty file has no records as lines and rows; as a page, one without suffix is one.
