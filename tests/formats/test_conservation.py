@@ -22,7 +22,7 @@ import pytest
 import zstandard
 from archives import MAKES, PACK, archive, file_of, warc_record
 from fastwarc.warc import ArchiveIterator as FastWarc
-from folders import rows_of
+from folders import contents, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
