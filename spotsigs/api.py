@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Sized
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from itertools import chain, islice, repeat, starmap
 from types import NoneType
 from typing import Any, NamedTuple, TypeVar, cast
@@ -38,7 +39,31 @@ BATCH = 256
 LISTED = 5
 """Pages that a warning names."""
 
+OF_COMMAND = "`spotsigs dedup INPUT --out FOLDER` has --{}"
+ELSEWHERE = {
+    "memory": OF_COMMAND, "store": OF_COMMAND, "add": OF_COMMAND, "out": OF_COMMAND, "strict": OF_COMMAND,
+    "clusters": "spotsigs.dedup has it", "keep": "spotsigs.dedup has it", "keep_by": "spotsigs.dedup has it",
+    "matcher": "`python run.py matcher=lsh` has it", "sets": "`python run.py sets=true` has it",
+}  # fmt: skip
+"""Where the parameters are that a function lacks."""
 
+CallT = TypeVar("CallT", bound=Callable[..., Any])
+
+
+def _states_where(function: CallT) -> CallT:
+    """State in the TypeError for a parameter that a function lacks where it is."""
+    lacks = ELSEWHERE.keys() - inspect.signature(function).parameters.keys()
+
+    @wraps(function)
+    def called(*args: Any, **given: Any) -> Any:
+        for name in given.keys() & lacks:
+            raise TypeError(f"{function.__name__}() does not take {name}=; {ELSEWHERE[name].format(name)}")
+        return function(*args, **given)
+
+    return cast(CallT, called)
+
+
+@_states_where
 def near_duplicates(
     pages: Any,
     tau: float | None = None,
@@ -136,6 +161,7 @@ def near_duplicates(
     return _find(method, have, runs, tau is None).pairs()
 
 
+@_states_where
 def dedup(
     pages: PagesT,
     tau: float | None = None,
@@ -304,7 +330,7 @@ def _warn(what: str, reasons: Mapping[int, str], names: Sequence[Any] | None) ->
         for number, reason in islice(reasons.items(), LISTED)
     ]
     more = f"; and {len(reasons) - LISTED:,} more" if len(reasons) > LISTED else ""
-    warn(f"{counted(len(reasons), 'page')} {what}; {'; '.join(listed)}{more}", stacklevel=4)
+    warn(f"{counted(len(reasons), 'page')} {what}; {'; '.join(listed)}{more}", stacklevel=5)
 
 
 class _Pages(Collection):

@@ -52,6 +52,8 @@ def test_the_command_and_the_functions_decide_alike(ability, pages):
         assert kept(map(json.loads, copy.read_text().splitlines())) == expected
     if arguments is None:
         assert ability not in inspect.signature(spotsigs.dedup).parameters
+        with pytest.raises(TypeError, match=rf"`spotsigs dedup INPUT --out FOLDER` has --{ability}$"):
+            spotsigs.dedup(ROWS, **{ability: "2GB"})
     else:
         assert kept(spotsigs.dedup(ROWS, **arguments)) == expected
 
@@ -73,3 +75,10 @@ def test_an_option_that_the_command_lacks_is_an_error(pages):
     assert done.returncode == 1
     assert "the function has it, as in spotsigs.dedup(pages, duplicates=...)" in done.stderr
     assert not (pages / "kept").exists()
+
+
+def test_a_function_states_which_function_has_its_missing_parameter():
+    with pytest.raises(TypeError, match=r"^near_duplicates\(\) does not take clusters=; spotsigs\.dedup has it$"):
+        spotsigs.near_duplicates(ROWS, clusters="components")
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        spotsigs.dedup(ROWS, nonsense=1)
