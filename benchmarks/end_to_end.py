@@ -143,7 +143,8 @@ def timed(
         finally:  # also when the race is stopped
             _end(main)
     elapsed = time.perf_counter() - began
-    remark = "contended" if load.cores > QUIET else ""
+    unseen = max(0.0, sum(seconds.values()) - load.own)  # of children of a fork server, for which nobody waits
+    remark = "contended" if load.cores - unseen / elapsed > QUIET else ""
     if process.returncode:
         last = log.read_text("utf-8", "replace").strip().splitlines()[-1:]
         remark = f"> {limit:,g} s" if elapsed > limit else f"failed: {' '.join(last)[:200]}"

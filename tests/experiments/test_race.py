@@ -75,6 +75,17 @@ def test_a_process_is_timed_with_those_it_starts(tmp_path):
     assert facts["remark"].startswith("failed: ValueError: no")
 
 
+@pytest.mark.parametrize(("waited_for", "remark"), [(0, ""), (1000, "contended")])
+def test_children_for_which_nobody_waits_are_no_other_processes(tmp_path, monkeypatch, waited_for, remark):
+    class Load(race.ForeignLoad):
+        def __exit__(self, *error):
+            self.cores, self.own = race.QUIET + 1e-6, waited_for
+
+    monkeypatch.setattr(race, "ForeignLoad", Load)
+    code = "import time\nwhile time.process_time() < 1: pass"
+    assert race.timed([sys.executable, "-c", code], [0], tmp_path / "log")["remark"] == remark
+
+
 def test_a_run_that_takes_too_long_is_stopped(tmp_path):
     facts = race.timed([sys.executable, "-c", "import time; time.sleep(60)"], [0], tmp_path / "log", limit=0.3)
     assert (facts["failed"], facts["remark"]) == (True, "> 0.3 s")
