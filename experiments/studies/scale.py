@@ -119,7 +119,8 @@ class Scale(Experiment):
 
         log = logging.getLogger(Store.__module__)
         log.setLevel(logging.INFO)
-        log.addHandler(StageRecorder())
+        recorder = StageRecorder()
+        log.addHandler(recorder)
         # the band of the experiment, whatever that of data=; without duplicates, to measure the join
         method = replace(settings.method, idf_filter=IdfFilter(), duplicates=Sameness.off)
         store = Store(
@@ -128,7 +129,10 @@ class Scale(Experiment):
             engine=fitting(settings.engine, budget),
             memory=budget,
         )
-        found = store.match(Jsonl(path=str(folder / "pages")))
+        try:
+            found = store.match(Jsonl(path=str(folder / "pages")))
+        finally:
+            log.removeHandler(recorder)  # the next run has a trace of its own
         pairs = found.pairs
         memory.stage = "clusters"
         clusters = cluster(pairs, clusters=settings.method.clusters)

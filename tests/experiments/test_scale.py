@@ -80,12 +80,14 @@ def test_memory_of_stages_is_traced(tmp_path, monkeypatch):
 def test_a_small_run(tmp_path):
     asked = ["experiment=scale", "engine=serial", f"experiment.results={tmp_path}", "experiment.memory=1GB"]
     # a process of its own: its memory is what is measured
-    command = [sys.executable, "run.py", *asked, "experiment.documents=[600]"]
+    command = [sys.executable, "run.py", *asked, "experiment.documents=[600,700]"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
-    facts = read_json(tmp_path / "scale/scale-600.json")
-    assert facts["peak_bytes"] < 10**9
-    assert facts["pairs"] > 50
+    for documents in (600, 700):
+        facts = read_json(tmp_path / f"scale/scale-{documents}.json")
+        assert facts["peak_bytes"] < 10**9
+        assert facts["pairs"] > 50
+        assert all(row["seconds"] > 0 for row in facts["rows"])
     assert not (tmp_path / "scale/pages").exists()
     assert (tmp_path / "scale" / "memory-600.svg").exists()
     assert "pairs equal to those of one join in memory" in done.stdout
