@@ -17,7 +17,7 @@ from spotsigs.errors import InputError
 from spotsigs.runs.provenance import git
 
 ROOT = Path(__file__).parents[2]
-EARLIER = ("bench", "race", "scale")
+EARLIER = ("bench",)
 """Results that measure time, made before there was a manifest; a folder with a row is checked like all others."""
 
 HEAD = git("rev-parse", "HEAD")
