@@ -58,7 +58,7 @@ $(RACE)/.installed: pyproject.toml constraints.txt benchmarks/race-requirements.
 	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps text-dedup==0.4.0
 	@touch $@
 
-race: $(RACE)/.installed ## other tools from files to kept documents, to results/race; 20 minutes; make race SIZE=300 tries it
+race: $(RACE)/.installed ## other tools from files to kept documents, to results/race; five minutes; make race SIZE=300 tries it
 	$(RACE)/bin/python -m benchmarks.end_to_end $(if $(SIZE),--size $(SIZE)) $(if $(LIMIT),--limit $(LIMIT))
 
 VERSIONS ?= 3.11 3.12 3.13 3.14

@@ -143,7 +143,7 @@ def timed(
         finally:  # also when the race is stopped
             _end(main)
     elapsed = time.perf_counter() - began
-    unseen = max(0.0, sum(seconds.values()) - load.own)  # of children of a fork server, for which nobody waits
+    unseen = max(0.0, sum(seconds.values()) - load.own)  # of children of a fork server, which no process waits for
     remark = "contended" if load.cores - unseen / elapsed > QUIET else ""
     if process.returncode:
         last = log.read_text("utf-8", "replace").strip().splitlines()[-1:]

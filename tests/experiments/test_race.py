@@ -76,7 +76,7 @@ def test_a_process_is_timed_with_those_it_starts(tmp_path):
 
 
 @pytest.mark.parametrize(("waited_for", "remark"), [(0, ""), (1000, "contended")])
-def test_children_for_which_nobody_waits_are_no_other_processes(tmp_path, monkeypatch, waited_for, remark):
+def test_children_that_no_process_waits_for_are_not_other_processes(tmp_path, monkeypatch, waited_for, remark):
     class Load(race.ForeignLoad):
         def __exit__(self, *error):
             self.cores, self.own = race.QUIET + 1e-6, waited_for
