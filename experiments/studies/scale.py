@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import logging
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,9 @@ from spotsigs.signatures.idf import IdfFilter
 STAGES = ("extract", "layout", "join", "clusters", "tables")
 STAGE_OF = {"memory": "extract", "layout": "layout", "join": "join"}
 """Stage by the first word of its progress message."""
+
+FEW = 200
+"""Pages of the run that compiles, before those that are measured."""
 
 SAMPLE_SECONDS = 0.2
 
@@ -76,15 +80,15 @@ class Scale(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Run all stages with each number of documents; return the table."""
         work = Work.begin(self.results, settings)
+        with TracedMemory(SAMPLE_SECONDS, Path(os.devnull)) as untraced:  # compiles
+            found, _ = self._run(settings, _pages(work, settings, FEW)[0], untraced)
+            _require_equal(found, settings.method.tau or 1.0)
         runs = [self._measured(work, settings, documents) for documents in self.documents]
         return _report(work, runs)
 
     def _measured(self, work: Work, settings: Settings, documents: int) -> dict[str, Any]:
         """Run all stages, and draw the memory over time."""
-        folder = work.folder / "pages"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        size = _write_pages(Synthetic(documents=documents, seed=settings.seed), folder, settings.engine)
+        folder, size = _pages(work, settings, documents)
         wait_until_quiet(work.cache.patience)
         with ForeignLoad() as load, TracedMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
             found, clusters = self._run(settings, folder, memory)
@@ -169,6 +173,14 @@ def _note(run: dict[str, Any]) -> str:
         f"equal to those of one join in memory, which takes {core:,.1f} core seconds: "
         f"{on_disk / max(core, 1e-9):.1f} times as many on disk."
     )
+
+
+def _pages(work: Work, settings: Settings, documents: int) -> tuple[Path, int]:
+    """Write pages into an empty folder; return it, and their bytes."""
+    folder = work.folder / "pages"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder, _write_pages(Synthetic(documents=documents, seed=settings.seed), folder, settings.engine)
 
 
 def _write_pages(collection: Synthetic, folder: Path, engine: Engine) -> int:
