@@ -48,7 +48,7 @@ $(BENCH)/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[experiments]' -r benchmarks/requirements.txt
 	@touch $@
 
-bench: $(BENCH)/.installed ## joins against other tools, to results/bench; half an hour; make bench SIZE=20k tries it
+bench: $(BENCH)/.installed ## joins against other tools, to results/bench; 20 minutes; make bench SIZE=20k tries it
 	$(BENCH)/bin/python -m benchmarks.bench $(if $(SIZE),--collection "short $(SIZE)" --tau 0.9 0.5)
 
 RACE := .venv-race

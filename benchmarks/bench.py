@@ -24,7 +24,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from benchmarks import extraction
-from benchmarks.join_tools import ALL_TAUS, JOIN, PACKAGES, PEER_TAUS, SKETCH_TAUS, TOOLS
+from benchmarks.join_tools import JOIN, PACKAGES, SKETCH_TAUS, TOOLS
 from data.collections.wt10g_like import DOCUMENTS, LONG, Wt10gLike
 from experiments.harness.machine_load import wait_until_quiet
 from experiments.harness.manifest import problems, record
@@ -35,23 +35,17 @@ from spotsigs.output_files import read_json, write_json
 from spotsigs.runs.provenance import provenance
 
 ROOT = Path(__file__).parents[1]
+TRIAL = "short 20k"
+"""Collection that is measured on request only."""
 COLLECTIONS = {
-    "short 20k": Wt10gLike(documents=20_000),
+    TRIAL: Wt10gLike(documents=20_000),
     "short 100k": Wt10gLike(documents=100_000),
-    "long 20k": Wt10gLike(documents=20_000, mean_length=LONG),
     "long 100k": Wt10gLike(documents=100_000, mean_length=LONG),
     "short 1.17M": Wt10gLike(documents=DOCUMENTS),
-    "long 1.17M": Wt10gLike(documents=DOCUMENTS, mean_length=LONG),
 }
-SMALLER = {
-    "short 100k": "short 20k",
-    "long 20k": "short 20k",
-    "long 100k": "long 20k",
-    "short 1.17M": "short 100k",
-    "long 1.17M": "long 100k",
-}
+SMALLER = {"long 100k": "short 100k", "short 1.17M": "short 100k"}
 """Next smaller collection, from whose times those of a collection are forecast."""
-LIMIT_SECONDS = 180
+LIMIT_SECONDS = 90
 """Maximal seconds of a cell's process, including the preparation of its input."""
 PATIENCE_SECONDS = 300.0
 """Seconds to wait for a quiet machine before a cell of the whole benchmark."""
@@ -74,24 +68,16 @@ class Cell:
 
 def plan(collections: Sequence[str], tools: Sequence[str], taus: Sequence[float]) -> list[Cell]:
     """Return the cells: small collections first, for the forecast of larger ones, and our tools first in each."""
-    cells = [
+    return [
         Cell(name, tool, tau, threads)
         for name in COLLECTIONS
         for tool in TOOLS
         for threads in TOOLS[tool].threads
-        for tau in TOOLS[tool].taus
-        if (name in collections or not collections) and (tool in tools or not tools) and (tau in taus or not taus)
+        for tau in (TOOLS[tool].taus if threads == max(TOOLS[tool].threads) else SKETCH_TAUS)
+        if (name in collections or (not collections and name != TRIAL))
+        and (tool in tools or not tools)
+        and (tau in taus or not taus)
     ]
-    return [cell for cell in cells if _is_selected(cell)]
-
-
-def _is_selected(cell: Cell) -> bool:
-    """Return whether a cell is part of a run; redundant ones are omitted to limit its time."""
-    collection, tool = COLLECTIONS[cell.collection], TOOLS[cell.tool]
-    single = cell.threads < max(tool.threads)
-    if single or collection.documents <= 20_000 or (collection.mean_length and cell.tool != JOIN):
-        return cell.tau in PEER_TAUS and not (collection.mean_length and cell.tool == "sparse_dot_topn")
-    return cell.tau == 0.9 or collection.documents < DOCUMENTS or tool.taus != SKETCH_TAUS
 
 
 class Bench:
@@ -111,13 +97,20 @@ class Bench:
             self.done[cell] = {"status": "omitted", "reason": reason}
         else:
             wait_until_quiet(self.patience)
+            began = time.perf_counter()
             self.done[cell] = _run(cell)
+            self.done[cell]["process_seconds"] = time.perf_counter() - began
             if self.done[cell]["status"] == "limit" or self.done[cell].get("contended") is False:
                 write_json(path, self.done[cell])
 
     def rows(self) -> list[dict[str, Any]]:
         """Return each cell with its result."""
         return [asdict(cell) | result for cell, result in self.done.items()]
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of all processes, those of earlier runs included."""
+        return float(sum(result.get("process_seconds", 0.0) for result in self.done.values()))
 
     def named(self, has: Callable[[Mapping[str, Any]], bool]) -> list[str]:
         """Return the names of the cells whose results have a property."""
@@ -206,7 +199,7 @@ def joins_table(cells: pd.DataFrame, about: Sequence[str]) -> Table:
         if row.status == "ok":
             line["peak_mb"] = max(line.get("peak_mb", 0.0), row.peak_mb)
     names = [Column(name=name, title=name) for name in ("collection", "tool", "threads")]
-    taus = [Column(name=f"{tau:g}", title=f"tau {tau:g}") for tau in ALL_TAUS if tau in set(cells.tau)]
+    taus = [Column(name=f"{tau:g}", title=f"tau {tau:g}") for tau in sorted(set(cells.tau), reverse=True)]
     columns = [*names, *taus, Column(name="peak_mb", title="peak MB", form=",.0f")]
     notes = [
         "In brackets: how many times the seconds of `spotsigs_tight` on two threads. A tool without a recall is exact. "
@@ -225,7 +218,7 @@ def write_tables(folder: Path) -> None:
     about = read_json(folder / "machine.json") if (folder / "machine.json").exists() else {}
     joins_table(cells, [", ".join(f"{name} {value}" for name, value in about.items())]).write(folder, "bench")
     done = cells[cells.status == "ok"]
-    names = [name for name in PLOTTED if name in set(done.collection)] or list(dict.fromkeys(done.collection))[:3]
+    names = [name for name in PLOTTED if name in set(done.collection)] or list(dict.fromkeys(done.collection))
     points = [
         Point(
             panel=row.collection,
@@ -252,7 +245,7 @@ def main() -> None:
     parser.add_argument("--tables", action="store_true", help="only write the tables and the figure again")
     arguments = parser.parse_args()
     chosen = arguments.collection, arguments.tool, arguments.tau
-    began, partial = time.perf_counter(), any(chosen)
+    partial = any(chosen)
     committed = not (arguments.out or partial)
     written = ROOT / "results/runs/bench.writing"
     out = arguments.out or (ROOT / "results/runs/bench" if partial else ROOT / "results/bench")
@@ -268,9 +261,11 @@ def main() -> None:
         pd.json_normalize(bench.rows()).to_csv(out / "cells.csv", index=False, lineterminator="\n")
         write_json(out / "machine.json", machine())
         if not arguments.tool:
+            began = time.perf_counter()
             documents = extraction.pages(few=partial)
             speeds = pd.DataFrame(extraction.measure(documents))
             speeds.to_csv(out / "extraction.csv", index=False, lineterminator="\n")
+            seconds = bench.seconds + time.perf_counter() - began
     write_tables(out)
     print((out / "bench.md").read_text("utf-8"))
     if out == written:
@@ -278,7 +273,6 @@ def main() -> None:
         reasons = problems(provenance(), contended=disturbed, failed=bench.named(has_failed))
         inputs = {name: _sha256(repr(collection).encode()) for name, collection in COLLECTIONS.items()}
         inputs["PackageDocs"] = _sha256(b"".join(page.content for page in documents))
-        seconds = time.perf_counter() - began
         print(record(ROOT / "results", "bench", written, seconds=seconds, inputs=inputs, reasons=reasons))
 
 

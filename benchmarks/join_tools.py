@@ -43,8 +43,8 @@ Found = tuple[NDArray[Any], NDArray[Any]]
 Run = Callable[[float, int], Found]
 """Function of tau and the number of threads."""
 
-ALL_TAUS = (1.0, 0.9, 0.78, 0.7, 0.6, 0.5, 0.4, 0.3)
-PEER_TAUS = (1.0, 0.9, 0.7, 0.5)
+ALL_TAUS = (1.0, 0.9, 0.7, 0.5, 0.3)
+PEER_TAUS = (0.9, 0.7, 0.5)
 SKETCH_TAUS = (0.9, 0.5)
 """Thresholds of tools whose time hardly depends on the threshold."""
 
@@ -170,13 +170,15 @@ def cpp(positional: bool, vectors: Vectors) -> Run:
 
 TOOLS = {
     "spotsigs_tight": Tool(prepare=partial(own, SpotSigsTight), exact=True, taus=ALL_TAUS, threads=(2, 1)),
-    "lsh_native": Tool(prepare=partial(own, partial(LshNative, k=6, l=32)), exact=False, taus=ALL_TAUS, threads=(2,)),
+    "lsh_native": Tool(
+        prepare=partial(own, partial(LshNative, k=6, l=32)), exact=False, taus=(0.9, 0.5, 0.3), threads=(2,)
+    ),
     "spotsigs": Tool(prepare=partial(own, SpotSigs), exact=True, taus=ALL_TAUS, threads=(2,)),
     "AllPairs (our C++)": Tool(prepare=partial(cpp, False), exact=True),
     "PPJoin (our C++)": Tool(prepare=partial(cpp, True), exact=True),
     "rensa": Tool(prepare=rensa, exact=False, taus=SKETCH_TAUS, threads=(2,)),
     "datasketch": Tool(prepare=datasketch, exact=False, taus=SKETCH_TAUS),
-    "SetSimilaritySearch": Tool(prepare=set_similarity_search, exact=True),
+    "SetSimilaritySearch": Tool(prepare=set_similarity_search, exact=True, taus=(0.9, 0.7)),
     "sparse_dot_topn": Tool(prepare=sparse_dot_topn, exact=True, taus=(0.9,), threads=(2,)),
 }
 """Tools by name, ours first."""
