@@ -17,7 +17,7 @@ from experiments.claims.verdicts import (
     ONCE,
     RULES,
     Reasoned,
-    Untestable,
+    Undecided,
     Verdict,
     of_both,
 )
@@ -76,24 +76,28 @@ class Judged:
     @property
     def reasoned(self) -> dict[str, Reasoned]:
         """Verdict and reason on each collection that the claim was measured on."""
-        if self.fact is None and not isinstance(self.claim.rule, Untestable):
+        if self.fact is None and not isinstance(self.claim.rule, Undecided):
             return {self.claim.on: (Verdict.NOT_MEASURED, MISSING)}
         facts = {self.claim.on: self.fact or Fact(name="", value=math.nan), self.claim.second_on: self.second}
         return {on: self._judged(fact) for on, fact in facts.items() if fact is not None}
 
     def _judged(self, fact: Fact) -> Reasoned:
-        if self.generated and not isinstance(self.claim.rule, Untestable):
+        if isinstance(self.claim.rule, Undecided):
+            return self.claim.rule.judge(fact)
+        if self.generated:
             return Verdict.NOT_TESTABLE, "gold was generated: the value checks the program"
+        if not math.isfinite(fact.value):
+            return Verdict.NOT_MEASURED, "the value is not defined"
         contradictable = self.claim.kind in CONTRADICTABLE
         once = not contradictable and (fact.low is None or fact.low == fact.high)
-        if once and self.claim.kind == "efficiency":
+        if once and self.claim.timed:
             fact = replace(fact, low=fact.value / ONCE, high=fact.value * ONCE)
         verdict, reason = self.claim.rule.judge(fact)
-        if verdict in (Verdict.CONTRADICTED, Verdict.NOT_REPRODUCED):
-            return (Verdict.CONTRADICTED if contradictable else Verdict.NOT_REPRODUCED), reason
+        if verdict is Verdict.CONTRADICTED:
+            return (verdict if contradictable else Verdict.NOT_REPRODUCED), reason
         if verdict is Verdict.REPRODUCED and (self.claim.calibrated or once):
             why = "generated with this count" if self.claim.calibrated else "measured once"
-            return Verdict.DIRECTION, f"{reason}; {why}"
+            return (Verdict.DIRECTION if self.claim.rule.sided else Verdict.INCONCLUSIVE), f"{reason}; {why}"
         return verdict, reason
 
     @property
@@ -185,7 +189,7 @@ def markdown(judged: Sequence[Judged]) -> str:
         f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in [titles, ["---"] * len(titles), *rows]
     )
     failed = "\n".join(f"- {text}" for text in failures(judged)) or "All claims hold."
-    rules = "\n".join(f"{n}. **{verdict.value}**: {rule}" for n, (verdict, rule) in enumerate(RULES.items(), start=1))
+    rules = "\n".join(f"{n}. **{verdict.value}**: {rule}" for n, (verdict, rule) in enumerate(RULES, start=1))
     parts = ["# Claims of the sources", summary(judged), INTRODUCTION, rules, *NOTES, table]
     return "\n\n".join([*parts, "## What does not hold here", failed]) + "\n"
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from experiments.claims.published import PAPER
-from experiments.claims.verdicts import HOLDS, About, Direction, Equal, Rule, Untestable
+from experiments.claims.verdicts import HOLDS, About, Direction, Equal, Rule, Undecided
 from spotsigs.errors import require
 
 KINDS = {
@@ -18,6 +18,9 @@ KINDS = {
     "errata": "errata of the sources",
 }
 """The classes of claims."""
+
+RULE_KEYS = ("about", "above", "below", "equals", "holds", "untestable", "unmeasured")
+"""Keys that state the rule of a claim."""
 
 CONTRADICTABLE = ("algorithm", "errata")
 """Classes that a measurement here can contradict: the others are about the authors' pages, programs and machines."""
@@ -49,6 +52,8 @@ class Claim:
         Collection of the further fact.
     calibrated : bool
         The collection was generated with the published count, so that the direction alone is a result.
+    timed : bool
+        The fact is a time or a ratio of times.
     rule : Rule
         Rule for the verdict.
     why : str
@@ -69,6 +74,7 @@ class Claim:
     second: str = ""
     second_on: str = ""
     calibrated: bool = False
+    timed: bool = False
     rule: Rule
     why: str = ""
     remark: str = ""
@@ -96,7 +102,9 @@ def ledger() -> tuple[Claim, ...]:
 def parsed_claim(entry: dict[str, Any]) -> Claim:
     """Return the claim of an entry of the ledger; raise InputError unless it has one rule."""
     says = entry.get("says")
-    rules = [name for name in ("about", "above", "below", "equals", "holds", "untestable") if name in entry]
+    rules = [
+        name for name in ("about", "above", "below", "equals", "holds", "untestable", "unmeasured") if name in entry
+    ]
     require(len(rules) == 1, f"claim {says!r} needs exactly one rule, has {', '.join(rules) or 'none'}")
     rule = _rule(rules[0], entry)
     known = set(Claim.__dataclass_fields__) - {"rule"}
@@ -111,7 +119,7 @@ def _rule(name: str, entry: dict[str, Any]) -> Rule:
     if name == "about":
         return About(published=value, tolerance=entry.pop("tolerance"), neutral=entry.pop("neutral", None))
     if name in ("above", "below"):
-        return Direction(neutral=value, above=name == "above")
-    if name == "untestable":
-        return Untestable(reason=value)
+        return Direction(limit=value, above=name == "above")
+    if name in ("untestable", "unmeasured"):
+        return Undecided(reason=value, measurable=name == "unmeasured")
     return HOLDS if name == "holds" else Equal(published=value)

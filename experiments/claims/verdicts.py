@@ -13,20 +13,28 @@ ONCE = 1.5
 """Factor by which a time that was measured once is uncertain; repeated ones here vary by up to 1.4."""
 
 INTRODUCTION = (
-    "A claim gives a published value, or states that a quantity is on one side of a neutral point (0 for a "
-    "difference, 1 for a ratio), or that something holds. The verdict follows from the measured value and "
-    "its 95 % interval alone; each row has the reason."
+    "A claim gives a published value with a tolerance, some with a neutral point (0 for a difference, 1 for a ratio) "
+    "whose sides are its directions; or it states that a quantity is on one side of a limit (a neutral point, or a "
+    "number that the claim or our reading of it names); or that something holds or is counted. The verdict follows "
+    "from the measured value and its 95 % interval: **the first rule that applies decides**. Each row has the reason."
 )
 
 NOTES = (
-    "Each row names the collection and the IDF band of its fact. Claims about quality are tested on "
-    "newsframes and on republished, at the paper's band, [0.2, 0.85], or [0.4, 0.75] for I-Match; gold, which was "
-    'generated, checks programs. "Best" compares each method at its own best '
-    "threshold on the collection that evaluates it. The caption of each experiment says what its intervals resample.",
-    "Of two collections the weaker verdict counts, in the order of the rules 1, 2, 3 and 5.",
-    "A value without an interval was measured once, unless it is a count of an algorithm or of the sources. A time "
-    f"that was measured once is uncertain by a factor of {ONCE:g}. The interval of a ratio of times is the range over "
-    "all pairs of runs; a run that was stopped gives a lower bound.",
+    "*Near*: the measured value differs from the published one by at most the tolerance, and its interval is at most "
+    "four tolerances wide. A wide interval alone is not near.",
+    "Claims about algorithms and errata of the sources that rule 4 decides are **contradicted**. Others are **not "
+    "reproduced**: effectiveness is claimed of the authors' Gold Set, which was not published, and efficiency of their "
+    "programs and machines.",
+    "A value without an interval, or with one of width 0, was measured once, unless it is of an algorithm or of the "
+    f"sources. A time, or a ratio of times, that was measured once has an interval from it divided by {ONCE:g} to it "
+    f"times {ONCE:g}; another value is its interval. The interval of a ratio of times is the range over all pairs "
+    "of runs; a run that was stopped gives a lower bound, which is judged as the value.",
+    "A claim about quality is tested on newsframes and on republished, at the paper's band, [0.2, 0.85], or "
+    "[0.4, 0.75] for I-Match. Equal verdicts stay. If one is reproduced, if only in direction, and the other not "
+    "reproduced, the claim **depends on the collection**. Else the weaker counts: inconclusive is weaker than "
+    "reproduced in direction only, and not reproduced weaker than inconclusive.",
+    '"Best" compares each method at its own best threshold on the collection that evaluates it. The caption of each '
+    "experiment says what its intervals resample.",
 )
 
 
@@ -43,28 +51,27 @@ class Verdict(Enum):
     NOT_MEASURED = "not measured yet"
 
 
-RULES = {
-    Verdict.REPRODUCED: (
-        "the published value is near the measured one, and the whole interval is on the claimed side of the "
-        "neutral point, if there is one. Near is a difference of at most the claim's tolerance, or a published "
-        "value within an interval of at most four tolerances. Without a published value the side alone counts. "
-        "A statement holds."
+RULES = (
+    (Verdict.NOT_TESTABLE, "no collection here can decide it, for the reason given; so is quality on gold alone."),
+    (Verdict.NOT_MEASURED, "there is no value, or it is not defined; the reason is given."),
+    (
+        Verdict.INCONCLUSIVE,
+        "the interval contains or touches the neutral point or the limit. Without them: it contains values within the "
+        "tolerance of the published one, and the value is not near; or it is near, and was measured once.",
     ),
-    Verdict.DIRECTION: (
-        "not near, but the whole interval is on the claimed side. Also the best verdict for a count that the "
-        "collection was generated with, and for a quality or a time that was measured once."
+    (
+        Verdict.NOT_REPRODUCED,
+        "the whole interval is on the other side of the neutral point or the limit. Without them: the whole interval "
+        "is farther from the published value than the tolerance; a statement does not hold; a count differs.",
     ),
-    Verdict.INCONCLUSIVE: "the interval contains the neutral point.",
-    Verdict.CONTRADICTED: (
-        "the whole interval is on the other side; a statement does not hold, or a value differs. Only claims "
-        "about algorithms and errata of the sources can be contradicted: effectiveness is claimed of the "
-        "authors' Gold Set, which was not published, and efficiency of their programs and machines."
+    (
+        Verdict.DIRECTION,
+        "the whole interval is on the claimed side, and the value is not near, or was measured once, or is a count "
+        "that the collection was generated with.",
     ),
-    Verdict.NOT_REPRODUCED: "all else.",
-    Verdict.DEPENDS: "reproduced, if only in direction, on one collection, and not reproduced on the other.",
-    Verdict.NOT_TESTABLE: "the reason is given.",
-}
-"""Rules by the verdict that they lead to, in the order in which they are numbered."""
+    (Verdict.REPRODUCED, "all else."),
+)
+"""Rules in the order in which they are applied, by the verdict that they lead to; `NOTES` define their words."""
 
 
 Reasoned = tuple[Verdict, str]
@@ -79,30 +86,39 @@ class About:
     tolerance: float
     neutral: float | None = None
 
+    @property
+    def sided(self) -> bool:
+        """The claim has a direction."""
+        return self.neutral is not None
+
     def judge(self, measured: Fact) -> Reasoned:
-        """Apply rules 1 to 5."""
+        """Apply rules 3 to 6 to a value that was measured several times."""
         low, high = measured.interval
-        inside = low <= self.published <= high and high - low <= 4 * self.tolerance
-        near = abs(measured.value - self.published) <= self.tolerance or inside
+        near = abs(measured.value - self.published) <= self.tolerance and high - low <= 4 * self.tolerance
         reason = f"{'near' if near else 'not near'} {self.published:g} ± {self.tolerance:g}"
-        if self.neutral is None:
-            return (Verdict.REPRODUCED if near else Verdict.NOT_REPRODUCED), reason
-        good = Verdict.REPRODUCED if near else Verdict.DIRECTION
-        verdict, side = _by_side(low, high, self.neutral, _side(self.published, self.neutral), good)
-        return verdict, f"{side}, {reason}" if verdict is good else side
+        if self.neutral is not None:
+            good = Verdict.REPRODUCED if near else Verdict.DIRECTION
+            verdict, side = _by_side(low, high, self.neutral, _side(self.published, self.neutral), good)
+            return verdict, f"{side}, {reason}" if verdict is good else side
+        if near:
+            return Verdict.REPRODUCED, reason
+        if low <= self.published + self.tolerance and high >= self.published - self.tolerance:
+            return Verdict.INCONCLUSIVE, f"{reason}, which the interval reaches"
+        return Verdict.CONTRADICTED, reason
 
 
 @dataclass(frozen=True, kw_only=True)
 class Direction:
-    """A direction without a value: the quantity is above (or below) ``neutral``."""
+    """A direction without a value: the quantity is above (or below) ``limit``."""
 
-    neutral: float
+    limit: float
     above: bool = True
+    sided = True
 
     def judge(self, measured: Fact) -> Reasoned:
-        """Apply rules 1, 3, 4 and 5."""
+        """Apply rules 3, 4 and 6."""
         low, high = measured.interval
-        return _by_side(low, high, self.neutral, 1 if self.above else -1, Verdict.REPRODUCED)
+        return _by_side(low, high, self.limit, 1 if self.above else -1, Verdict.REPRODUCED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,26 +126,29 @@ class Equal:
     """Rule for a count or another exact value."""
 
     published: float
+    sided = False
 
     def judge(self, measured: Fact) -> Reasoned:
-        """Apply rules 1 and 4."""
+        """Apply rules 4 and 6."""
         if measured.value == self.published:
             return Verdict.REPRODUCED, "equal"
         return Verdict.CONTRADICTED, "differs"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Untestable:
-    """No collection or program here can decide it."""
+class Undecided:
+    """No collection or program here can decide it, or none was run (`measurable`)."""
 
     reason: str
+    measurable: bool = False
+    sided = False
 
     def judge(self, measured: Fact) -> Reasoned:
-        """Apply rule 7, for any measured value."""
-        return Verdict.NOT_TESTABLE, self.reason
+        """Apply rules 1 and 2, for any measured value."""
+        return Verdict.NOT_MEASURED if self.measurable else Verdict.NOT_TESTABLE, self.reason
 
 
-Rule = About | Direction | Equal | Untestable
+Rule = About | Direction | Equal | Undecided
 
 HOLDS = Equal(published=1)
 
@@ -144,8 +163,7 @@ def _by_side(low: float, high: float, neutral: float, side: int, good: Verdict) 
     if ends in ({1}, {-1}):
         words = f"{'above' if ends == {1} else 'below'} {neutral:g}"
         return (good if ends == {side} else Verdict.CONTRADICTED), words
-    contains = f"the interval contains {neutral:g}"
-    return (Verdict.INCONCLUSIVE, contains) if low < high else (Verdict.NOT_REPRODUCED, f"equals {neutral:g}")
+    return Verdict.INCONCLUSIVE, f"the interval contains {neutral:g}" if low < high else f"equals {neutral:g}"
 
 
 WEAKER = (Verdict.NOT_REPRODUCED, Verdict.INCONCLUSIVE, Verdict.DIRECTION, Verdict.REPRODUCED)

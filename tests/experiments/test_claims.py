@@ -12,7 +12,7 @@ from experiments.claims.facts import Fact, read_facts, write_facts
 from experiments.claims.judged_claims import Judged, failures, judge_all, markdown, summary, write_ledger
 from experiments.claims.ledger import KINDS, ledger, parsed_claim
 from experiments.claims.published import published
-from experiments.claims.verdicts import HOLDS, About, Direction, Equal, Untestable, Verdict
+from experiments.claims.verdicts import HOLDS, About, Direction, Equal, Undecided, Verdict
 from experiments.harness.printed_algorithm import algorithm1
 from spotsigs.errors import InputError
 
@@ -23,24 +23,28 @@ ROOT = Path(__file__).parents[2]
     ("rule", "fact", "verdict"),
     [
         (About(published=0.94, tolerance=0.03), (0.92, 0.90, 0.93), Verdict.REPRODUCED),
-        (About(published=0.94, tolerance=0.03), (0.89, 0.84, 0.95), Verdict.REPRODUCED),
-        (About(published=0.94, tolerance=0.03), (0.75, 0.50, 0.99), Verdict.NOT_REPRODUCED),
-        (About(published=0.94, tolerance=0.03), (0.85, 0.80, 0.90), Verdict.NOT_REPRODUCED),
+        (About(published=0.94, tolerance=0.03), (0.89, 0.84, 0.95), Verdict.INCONCLUSIVE),
+        (About(published=0.94, tolerance=0.03), (0.94, 0.50, 0.99), Verdict.INCONCLUSIVE),
+        (About(published=0.94, tolerance=0.03), (0.85, 0.80, 0.90), Verdict.CONTRADICTED),
         (About(published=0.25, tolerance=0.03, neutral=0), (0.24, -0.01, 0.5), Verdict.INCONCLUSIVE),
         (About(published=0.25, tolerance=0.03, neutral=0), (0.24, 0.2, 0.3), Verdict.REPRODUCED),
         (About(published=0.25, tolerance=0.03, neutral=0), (0.10, 0.05, 0.15), Verdict.DIRECTION),
         (About(published=0.25, tolerance=0.03, neutral=0), (0.02, -0.05, 0.1), Verdict.INCONCLUSIVE),
         (About(published=0.25, tolerance=0.03, neutral=0), (-0.1, -0.2, -0.05), Verdict.CONTRADICTED),
         (About(published=0.01, tolerance=0.03, neutral=0), (-0.01, -0.02, -0.005), Verdict.CONTRADICTED),
+        (About(published=0.4, tolerance=0.1, neutral=1), (0.31, 0.25, 0.64), Verdict.REPRODUCED),
+        (About(published=0.4, tolerance=0.1, neutral=1), (0.29, 0.25, 0.64), Verdict.DIRECTION),
+        (About(published=0.4, tolerance=0.1, neutral=1), (0.4, 0.2, 0.64), Verdict.DIRECTION),
         (About(published=0.4, tolerance=0.1, neutral=1), (3.0, None, None), Verdict.CONTRADICTED),
-        (Direction(neutral=0), (0.1, 0.05, 0.2), Verdict.REPRODUCED),
-        (Direction(neutral=0), (0.1, -0.05, 0.2), Verdict.INCONCLUSIVE),
-        (Direction(neutral=0.05, above=False), (0.02, None, None), Verdict.REPRODUCED),
-        (Direction(neutral=0.05, above=False), (0.2, None, None), Verdict.CONTRADICTED),
+        (Direction(limit=0), (0.1, 0.05, 0.2), Verdict.REPRODUCED),
+        (Direction(limit=0), (0.1, -0.05, 0.2), Verdict.INCONCLUSIVE),
+        (Direction(limit=0.05, above=False), (0.02, None, None), Verdict.REPRODUCED),
+        (Direction(limit=0.05, above=False), (0.2, None, None), Verdict.CONTRADICTED),
         (Equal(published=41), (41, None, None), Verdict.REPRODUCED),
         (Equal(published=41), (49, None, None), Verdict.CONTRADICTED),
         (HOLDS, (0, None, None), Verdict.CONTRADICTED),
-        (Untestable(reason="why"), (1, None, None), Verdict.NOT_TESTABLE),
+        (Undecided(reason="why"), (1, None, None), Verdict.NOT_TESTABLE),
+        (Undecided(reason="why", measurable=True), (1, None, None), Verdict.NOT_MEASURED),
     ],
 )
 def test_rules(rule, fact, verdict):
@@ -68,7 +72,7 @@ def test_claims_are_distinct_and_located():
         assert claim.on
         assert (ROOT / "conf" / "experiment" / f"{claim.experiment}.yaml").exists() == bool(claim.experiment)
         assert bool(claim.fact) == bool(claim.experiment)
-        assert claim.experiment or isinstance(claim.rule, Untestable)
+        assert claim.experiment or isinstance(claim.rule, Undecided)
         assert bool(claim.second) == bool(claim.second_on)
         assert claim.second != claim.fact or not claim.fact
 
@@ -76,7 +80,7 @@ def test_claims_are_distinct_and_located():
 def test_a_claim_without_one_rule_is_refused():
     entry = {"kind": "errata", "where": "x", "says": "y", "published": "1", "experiment": "e", "fact": "f"}
     assert parsed_claim(entry | {"about": 1.0, "tolerance": 0.1}).rule == About(published=1.0, tolerance=0.1)
-    assert parsed_claim(entry | {"below": 4}).rule == Direction(neutral=4, above=False)
+    assert parsed_claim(entry | {"below": 4}).rule == Direction(limit=4, above=False)
     two = {"about": 1.0, "tolerance": 0.1, "holds": True}
     for bad in ({}, two, {"equals": 1, "because": "z"}, {"equals": 1, "kind": "z"}):
         with pytest.raises(InputError, match="claim 'y'"):
@@ -103,7 +107,7 @@ def test_verdicts_are_those_of_the_facts(tmp_path):
 
 def test_neither_pages_nor_machines_of_ours_contradict_a_claim_about_others():
     for claim in ledger():
-        if claim.rule == HOLDS or isinstance(claim.rule, Untestable):
+        if claim.rule == HOLDS or isinstance(claim.rule, Undecided):
             continue
         for value in (-1e9, 1e9):
             verdict = Judged(claim=claim, fact=Fact(name=claim.fact, value=value)).verdict
@@ -150,9 +154,11 @@ def test_the_weaker_verdict_of_two_collections_counts():
 
 
 def test_a_time_that_was_measured_once_is_uncertain():
-    claim = claim_of(kind="efficiency", above=1)
+    claim = claim_of(kind="efficiency", above=1, timed=True)
     for value, verdict in ((0.9, Verdict.INCONCLUSIVE), (0.5, Verdict.NOT_REPRODUCED), (2, Verdict.DIRECTION)):
         assert Judged(claim=claim, fact=Fact(name="f", value=value)).verdict is verdict
+    count = claim_of(kind="efficiency", above=1)
+    assert Judged(claim=count, fact=Fact(name="f", value=0.9)).verdict is Verdict.NOT_REPRODUCED
     several = Fact(name="f", value=0.9, low=0.85, high=0.95, over="runs")
     assert Judged(claim=claim, fact=several).verdict is Verdict.NOT_REPRODUCED
 
@@ -169,6 +175,17 @@ def test_a_value_that_was_measured_once_is_in_direction_at_best():
     for kind, best in (("effectiveness", Verdict.DIRECTION), ("algorithm", Verdict.REPRODUCED)):
         assert Judged(claim=claim_of(kind=kind), fact=once).verdict is best
         assert Judged(claim=claim_of(kind=kind), fact=point).verdict is best
+
+
+def test_a_value_near_the_published_one_that_was_measured_once_has_no_direction():
+    claim = claim_of(kind="efficiency", about=1, tolerance=0.25, above=None, timed=True)
+    assert Judged(claim=claim, fact=Fact(name="f", value=1.03)).verdict is Verdict.INCONCLUSIVE
+    assert Judged(claim=claim, fact=Fact(name="f", value=3)).verdict is Verdict.NOT_REPRODUCED
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_an_undefined_value_is_not_measured(value):
+    assert Judged(claim=claim_of(), fact=Fact(name="f", value=value)).verdict is Verdict.NOT_MEASURED
 
 
 def test_generated_pages_decide_no_claim_about_quality():
