@@ -41,7 +41,7 @@ class Sameness(Enum):
 
 
 @dataclass(frozen=True)
-class Copies:
+class ExactDuplicates:
     """Sets of exact duplicates.
 
     The last document of a set is its representative. If documents are added to a store, a set with an added document is
@@ -52,7 +52,7 @@ class Copies:
     representatives: NDArray[np.int32]  # by document, its representative: the last one with the same content or text
 
     @classmethod
-    def none(cls, n: int) -> Copies:
+    def none(cls, n: int) -> ExactDuplicates:
         """Return `n` documents without exact duplicates."""
         alone = np.arange(n, dtype=np.int32)
         return cls(alone, alone)
@@ -64,7 +64,7 @@ class Copies:
         texts: Callable[[], NDArray[np.uint64]],
         n: int,
         sameness: Sameness = Sameness.text,
-    ) -> Copies:
+    ) -> ExactDuplicates:
         """Find the exact duplicates among `n` documents.
 
         `contents` are the `checksums` of the contents, uint64, shape (n, 2), without rows if they were not computed;
@@ -87,7 +87,7 @@ class Copies:
         return cls(content, last[content])
 
     @classmethod
-    def among(cls, signatures: Signatures, sameness: Sameness = Sameness.text) -> Copies:
+    def among(cls, signatures: Signatures, sameness: Sameness = Sameness.text) -> ExactDuplicates:
         """Find the exact duplicates among documents whose signatures are in memory."""
         digests = signatures.digests
         return cls.find(digests[:, :WORDS], lambda: digests[:, WORDS:], len(signatures), sameness)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.clustering.leaders import leaders_of
 from spotsigs.contracts import Matcher, PairChunks
-from spotsigs.exact_duplicates import Copies
+from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.matching.thresholds import JoinedOnce
 from spotsigs.records import Clusters, Corpus, Pairs, Signatures, Skipped, Vectors, WordGrams
@@ -41,7 +41,7 @@ class Matched(Generic[SignaturesT, PairsT]):
         Signatures after the filters; the row of an exact duplicate is empty.
     rows : ndarray of int64, shape (n,)
         Document number of each row of the vectors, which are sorted by length on disk.
-    copies : Copies
+    exact_duplicates : ExactDuplicates
         Exact duplicates.
     pairs : PairChunks
         Similar pairs, with the wall seconds of ``extract`` and of the matcher's stages.
@@ -62,7 +62,7 @@ class Matched(Generic[SignaturesT, PairsT]):
     signatures: SignaturesT
     vectors: Vectors
     rows: NDArray[np.int64]
-    copies: Copies
+    exact_duplicates: ExactDuplicates
     pairs: PairsT
     skipped: SizedIterable[Skipped]
     new_from: int = 0
@@ -73,7 +73,7 @@ class Matched(Generic[SignaturesT, PairsT]):
     def signatures_of(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
         """Return the counts of the signatures of some documents after all filters, by document and hash."""
         vectors, wanted = self.vectors, np.array(sorted(documents), np.int64)
-        heads = self.copies.representatives[wanted]
+        heads = self.exact_duplicates.representatives[wanted]
         found = {}
         for row in np.flatnonzero(np.isin(self.rows, heads)).tolist():
             ids, counts = vectors.row(row)
@@ -94,7 +94,7 @@ class Matched(Generic[SignaturesT, PairsT]):
 
     def _of_documents(self, of_rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return the value of each document, or its representative, by the values of the rows of the vectors."""
-        return gathered(scattered(of_rows, self.rows), self.copies.representatives)
+        return gathered(scattered(of_rows, self.rows), self.exact_duplicates.representatives)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Extracted:
     """
 
     signatures: Signatures
-    copies: Copies
+    exact_duplicates: ExactDuplicates
     wall_seconds: float
     vectors: Vectors | None = None
 
@@ -143,7 +143,7 @@ class Joined:
         If ``crossed``, these are the pairs of a reference's document with another one.
         """
         joined_at, new_from = self.at(matcher), self.extracted.signatures.new_from
-        pairs = self.extracted.copies.spread(self.distinct(matcher))
+        pairs = self.extracted.exact_duplicates.spread(self.distinct(matcher))
         if new_from:
             pairs = matcher.with_reference(pairs, new_from)
             pairs = pairs.where(pairs.i < new_from) if crossed else pairs
@@ -154,7 +154,12 @@ class Joined:
         vectors, none = self.corpus.vectors, np.empty(0, np.int32)
         known = self.extracted
         leaders = partial(
-            leaders_of, vectors, matcher.tau, known.copies, threads=matcher.threads, new_from=known.signatures.new_from
+            leaders_of,
+            vectors,
+            matcher.tau,
+            known.exact_duplicates,
+            threads=matcher.threads,
+            new_from=known.signatures.new_from,
         )
         return self._matched(Pairs(none, none, np.empty(0), len(vectors)), leaders=leaders)
 
@@ -166,7 +171,7 @@ class Joined:
             signatures=known.signatures,
             vectors=vectors,
             rows=np.arange(len(vectors)),
-            copies=known.copies,
+            exact_duplicates=known.exact_duplicates,
             pairs=replace(pairs, seconds={"extract": known.wall_seconds, **pairs.seconds}),
             skipped=known.signatures.skipped,
             new_from=known.signatures.new_from,

@@ -20,7 +20,7 @@ from spotsigs.clustering.decisions import BY_SCORE, Decisions, Keep, decide, pri
 from spotsigs.contracts import Collection, CollectionScheme, Matcher, PairChunks, SignatureScheme, VectorCollection
 from spotsigs.engines import Engine
 from spotsigs.errors import as_choice, require, shown
-from spotsigs.exact_duplicates import Copies, Sameness
+from spotsigs.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.in_memory import Extracted, Joined, Matched
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
@@ -245,10 +245,10 @@ class Method:
             vectors = collection.vectors()
             ids: Any = vectors.ids
             signatures = Signatures(vectors.doc_ids, (), vectors.indptr, ids, vectors.counts)
-            return Extracted(signatures, Copies.none(len(vectors)), perf_counter() - began, vectors)
+            return Extracted(signatures, ExactDuplicates.none(len(vectors)), perf_counter() - began, vectors)
         more: Any = {"strict": strict, "sameness": self.duplicates, "grams": grams}
         signatures = extract(collection, self.text, self.signature, engine, **more)
-        return Extracted(signatures, Copies.among(signatures, self.duplicates), perf_counter() - began)
+        return Extracted(signatures, ExactDuplicates.among(signatures, self.duplicates), perf_counter() - began)
 
     def joined(self, collection: Collection | VectorCollection, extracted: Extracted) -> Joined:
         """Return the collection ready to be matched: filtered signatures, and the texts for a matcher that reads them.
@@ -256,14 +256,16 @@ class Method:
         Vectors are matched without filters.
         """
         known = extracted
-        vectors = self.idf_filter(known.signatures, known.copies) if known.vectors is None else known.vectors
+        vectors = self.idf_filter(known.signatures, known.exact_duplicates) if known.vectors is None else known.vectors
         vectors = vectors.as_sets() if self.sets else vectors
         if isinstance(collection, VectorCollection):
             return Joined(known, Corpus(vectors))
 
         def distinct_texts() -> Iterator[str]:
             """Yield the text of each document; that of an exact duplicate is empty."""
-            for page, distinct in zip(texts(collection, self.text), known.copies.distinct.tolist(), strict=True):
+            for page, distinct in zip(
+                texts(collection, self.text), known.exact_duplicates.distinct.tolist(), strict=True
+            ):
                 yield page if distinct else ""
 
         return Joined(known, Corpus(vectors, distinct_texts))
@@ -316,11 +318,13 @@ class Method:
             True for those of the first m documents that an earlier run has kept. Its decisions are final. By default,
             those of a reference.
         """
-        n, copies = len(matched.doc_ids), matched.copies
+        n, exact_duplicates = len(matched.doc_ids), matched.exact_duplicates
         if earlier is None and matched.new_from:
             earlier = np.ones(matched.new_from, np.bool_)
         lengths = (
-            gathered(matched.signatures.occurrences(), copies.representatives) if self.keep is Keep.longest else None
+            gathered(matched.signatures.occurrences(), exact_duplicates.representatives)
+            if self.keep is Keep.longest
+            else None
         )
         if self.keep in (Keep.newest, *BY_SCORE) and dates is None:
             dates = matched.signatures.dates
@@ -339,7 +343,9 @@ class Method:
             groups, pairs = matched.leaders(priority=order, removed=removed, both=self.keep is Keep.none)
             pairs = replace(pairs, seconds={**matched.pairs.seconds, "cluster": perf_counter() - began})
         compared = None if self.matcher.reads_texts else matched.compared()
-        decisions = decide(pairs.chunks(), groups, self.keep, earlier=earlier, copies=copies, compared=compared)
+        decisions = decide(
+            pairs.chunks(), groups, self.keep, earlier=earlier, exact_duplicates=exact_duplicates, compared=compared
+        )
         return decisions, pairs
 
 

@@ -556,7 +556,7 @@ LIBRARY = cases(
         ),
         "self_join of 10⁶ copies of one document": (
             "499,999,500,000 pairs are similar, more than the 2,147,483,648 that can be listed; keep one of each set of identical documents, raise tau, or use dedup, which lists no pairs",
-            lambda here: spotsigs.self_join(copies(10**6), 0.5, threads=2),
+            lambda here: spotsigs.self_join(identical_rows(10**6), 0.5, threads=2),
         ),
         "no antecedents": (
             "antecedents is empty; give at least one word",
@@ -584,7 +584,7 @@ LIBRARY += [
 ]
 
 
-def copies(n: int) -> spotsigs.Vectors:
+def identical_rows(n: int) -> spotsigs.Vectors:
     return spotsigs.Vectors.from_csr(np.arange(0, 4 * n + 1, 4), np.tile(np.arange(4), n))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from loky import get_reusable_executor
 
 from spotsigs.engines import Serial
-from spotsigs.exact_duplicates import Copies, Sameness
+from spotsigs.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.matching.bounds import rarity_classes
 from spotsigs.matching.brute_force import BruteForce
@@ -48,11 +48,14 @@ def segments_of(batches, folder):
     return Segments(tuple(found))
 
 
-def save_vectors(folder, vectors, key_of=None, copies=None):
+def save_vectors(folder, vectors, key_of=None, exact_duplicates=None):
     """Write vectors in memory as a store, as `build_vectors` does; `key_of` has the partition key of each signature."""
     n = vectors.n_signatures
     rows = np.argsort(vectors.lengths, kind="stable")
-    ordered, copies = vectors.take(rows), Copies.none(len(rows)) if copies is None else copies
+    ordered, exact_duplicates = (
+        vectors.take(rows),
+        ExactDuplicates.none(len(rows)) if exact_duplicates is None else exact_duplicates,
+    )
     if key_of is None:
         key_of = np.arange(n, dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(22)
     marks = rarity_classes(vectors.document_frequencies).astype(np.uint16) * 1024 + np.asarray(key_of, np.uint16)
@@ -62,8 +65,8 @@ def save_vectors(folder, vectors, key_of=None, copies=None):
             store.put(name, getattr(ordered, name))
         store.put("marks", marks[ordered.ids])
         store.put("vocabulary", np.arange(n, dtype=np.uint64) if vectors.vocabulary is None else vectors.vocabulary)
-        store.put("content", copies.content)
-        store.put("representatives", copies.representatives)
+        store.put("content", exact_duplicates.content)
+        store.put("representatives", exact_duplicates.representatives)
         store.strings("doc_ids", vectors.doc_ids)
         store.facts = {"rows": len(rows), "n_signatures": n}
 
@@ -131,7 +134,7 @@ def run(folder, collection, tau=0.5, memory=MEMORY, **more):
     return match_on_disk(folder, collection, *PARTS, tau, Serial(), memory=memory, **more)
 
 
-def copies(seed, n=80, signatures=60):
+def edited_copies(seed, n=80, signatures=60):
     """Return rows of which many are altered copies of others."""
     rng = np.random.default_rng(seed)
     rows = []

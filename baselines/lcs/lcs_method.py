@@ -182,13 +182,13 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         require(len(keys) == n, f"the corpus has {n} rows but {len(keys)} texts; give one text for each row")
         order = sorted(tokens)
         number = {key: p for p, key in enumerate(order)}
-        rows, copies = group_rows(np.array([-1 if key is None else number[key] for key in keys], dtype=np.int64))
+        rows, row_indptr = group_rows(np.array([-1 if key is None else number[key] for key in keys], dtype=np.int64))
         sizes = [len(fingerprints[key]) for key in order]
         return Pages(
             tokens=np.concatenate([np.empty(0, np.uint64), *(tokens[key] for key in order)]),
             indptr=np.cumsum([0, *(-length for length, _ in order)]),
             rows=rows,
-            copies=copies,
+            row_indptr=row_indptr,
             fingerprints=np.array([f for key in order for f in fingerprints[key]], dtype=np.uint64),
             fingerprint_pages=np.repeat(np.arange(len(order)), sizes),
         )
@@ -230,14 +230,14 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
 class Pages(NamedTuple):
     """Different pages of a collection in order of comparison: from long to short, then by the MD5 of their tokens.
 
-    ``tokens[indptr[p]:indptr[p + 1]]`` are the token hashes of page ``p``, and ``rows[copies[p]:copies[p + 1]]`` the
+    ``tokens[indptr[p]:indptr[p + 1]]`` are the token hashes of page ``p``, and ``rows[row_indptr[p]:row_indptr[p + 1]]`` the
     documents with exactly these tokens. Page ``fingerprint_pages[f]`` has fingerprint ``fingerprints[f]``.
     """
 
     tokens: NDArray[np.uint64]
     indptr: NDArray[np.int64]
     rows: NDArray[np.int64]
-    copies: NDArray[np.int64]
+    row_indptr: NDArray[np.int64]
     fingerprints: NDArray[np.uint64]
     fingerprint_pages: NDArray[np.int64]
 
@@ -245,8 +245,8 @@ class Pages(NamedTuple):
         self, a: NDArray[np.int64], b: NDArray[np.int64], similarity: FloatArray
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
         """Return the pairs of documents of pairs of pages, and those of equal pages with similarity 1."""
-        equal_i, equal_j = pairs_within(self.rows, self.copies)
-        i, j, source = pairs_across(self.rows, self.copies, a, b)
+        equal_i, equal_j = pairs_within(self.rows, self.row_indptr)
+        i, j, source = pairs_across(self.rows, self.row_indptr, a, b)
         similarities = np.concatenate([np.ones(len(equal_i)), similarity[source]])
         return np.concatenate([equal_i, i]), np.concatenate([equal_j, j]), similarities
 

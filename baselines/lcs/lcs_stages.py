@@ -85,7 +85,7 @@ def set_precision(labels: NDArray[np.int64], truth: Truth | None) -> tuple[int, 
 def _by_document(labels: NDArray[np.int64], pages: Pages, n: int) -> NDArray[np.int64]:
     """Return the label of each document from that of its page; -1 for a document without tokens."""
     out = np.full(n, -1, dtype=np.int64)
-    out[pages.rows] = np.repeat(labels, np.diff(pages.copies))
+    out[pages.rows] = np.repeat(labels, np.diff(pages.row_indptr))
     return out
 
 

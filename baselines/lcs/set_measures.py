@@ -88,7 +88,7 @@ class SetMeasure(ThreadedMatcher, ThresholdMatcher):
 
     def _similarities(self, corpus: Corpus, pages: Pages, a: NDArray[np.int64], b: NDArray[np.int64]) -> FloatArray:
         similarity = np.empty(len(a))
-        row = pages.rows[pages.copies[:-1]]
+        row = pages.rows[pages.row_indptr[:-1]]
         weighted = weigh(corpus.vectors)
         names, numbers = np.unique(pages.tokens, return_inverse=True)
 

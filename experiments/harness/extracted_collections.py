@@ -16,7 +16,7 @@ from experiments.harness.result_cache import code_checksum
 from spotsigs.contracts import Shard, SignatureScheme, VectorCollection
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
-from spotsigs.exact_duplicates import Copies, Sameness
+from spotsigs.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.in_memory import Extracted, Joined
 from spotsigs.method import Method
 from spotsigs.outofcore.segments import source_of
@@ -85,9 +85,9 @@ class Stored:
             store = opened(self.path, "signatures")
             indptr, ids = store.whole("indptr", np.int64), store.whole("hashes", np.uint64)
             vectors = Vectors.from_csr(indptr, ids, store.whole("counts", np.int32))
-            return Extracted(_numbered(vectors), Copies.none(len(vectors)), seconds, vectors)
+            return Extracted(_numbered(vectors), ExactDuplicates.none(len(vectors)), seconds, vectors)
         signatures = self.signatures()
-        return Extracted(signatures, Copies.among(signatures, self.source.duplicates), seconds)
+        return Extracted(signatures, ExactDuplicates.among(signatures, self.source.duplicates), seconds)
 
     def joined(self, method: Method, seconds: float = 0.0) -> Joined:
         """Return the collection ready to be matched by a method."""

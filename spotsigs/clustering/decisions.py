@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.row_blocks import gathered, is_identity
 from spotsigs.errors import InputError, require
-from spotsigs.exact_duplicates import CONTENT, TEXT, Copies
+from spotsigs.exact_duplicates import CONTENT, TEXT, ExactDuplicates
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
 from spotsigs.spelling import option
 
@@ -159,7 +159,7 @@ class Decisions:
         most similar of all, the first of equals; -1 for a document without pairs.
     similarity : ndarray of float64, shape (n,)
         Similarity to the partner; NaN without one, or where the method has no similarity.
-    copies : Copies
+    exact_duplicates : ExactDuplicates
         Exact duplicates.
     compared : ndarray of bool, shape (n,)
         True for a document with enough signatures to be compared.
@@ -170,7 +170,7 @@ class Decisions:
     kept: NDArray[np.bool_]
     partner: NDArray[np.int32]
     similarity: FloatArray
-    copies: Copies
+    exact_duplicates: ExactDuplicates
     compared: NDArray[np.bool_]
 
     def instead(self, rows: IntArray) -> NDArray[np.int32]:
@@ -187,7 +187,7 @@ class Decisions:
             (instead == partner).tolist(),
             (instead >= 0).tolist(),
             self.similarity[rows].tolist(),
-            self.copies.kinds(rows, partner).tolist(),
+            self.exact_duplicates.kinds(rows, partner).tolist(),
             strict=True,
         ):
             identical = {CONTENT: "identical content", TEXT: "identical text"}.get(kind)
@@ -211,7 +211,7 @@ def decide(
     keep: Keep = Keep.first,
     *,
     earlier: NDArray[np.bool_] | None = None,
-    copies: Copies | None = None,
+    exact_duplicates: ExactDuplicates | None = None,
     compared: NDArray[np.bool_] | None = None,
 ) -> Decisions:
     """Keep the representative of each cluster; with ``none``, each document without a pair.
@@ -226,7 +226,7 @@ def decide(
         The policy.
     earlier : ndarray of bool, shape (m,), optional
         True for those of the first m documents that an earlier run has kept. Its decisions are final.
-    copies : Copies, optional
+    exact_duplicates : ExactDuplicates, optional
         Exact duplicates; none by default.
     compared : ndarray of bool, shape (n,), optional
         True for each document with enough signatures to be compared; all by default.
@@ -239,9 +239,9 @@ def decide(
     kept = partner < 0 if keep is Keep.none else is_identity(preferred)
     if earlier is not None:
         kept[: len(earlier)] = earlier
-    copies = Copies.none(n) if copies is None else copies
+    exact_duplicates = ExactDuplicates.none(n) if exact_duplicates is None else exact_duplicates
     compared = np.ones(n, np.bool_) if compared is None else compared
-    return Decisions(clusters, keep, kept, partner, similarity, copies, compared)
+    return Decisions(clusters, keep, kept, partner, similarity, exact_duplicates, compared)
 
 
 @kernel

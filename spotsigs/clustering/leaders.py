@@ -16,7 +16,7 @@ from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import distinct, over_blocks
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import _numbered, _rank
-from spotsigs.exact_duplicates import Copies
+from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.matching import leader_kernels as kernels
 from spotsigs.matching.bounds import prefixes, rarity_classes
 from spotsigs.matching.leader_kernels import Indexed, LeaderIndex, Prefixed, Units
@@ -57,11 +57,15 @@ class Undecided:
 
     @classmethod
     def build(
-        cls, copies: Copies, priority: IntArray | None, removed: NDArray[np.bool_] | None, new_from: int = 0
+        cls,
+        exact_duplicates: ExactDuplicates,
+        priority: IntArray | None,
+        removed: NDArray[np.bool_] | None,
+        new_from: int = 0,
     ) -> Undecided:
         """Order the units of a collection; the arguments are those of `leaders_of`."""
-        n = len(copies)
-        part = copies.representatives
+        n = len(exact_duplicates)
+        part = exact_duplicates.representatives
         if new_from:
             part = part.copy()
             last = np.arange(n, dtype=np.int32)  # of the old documents of each set
@@ -78,7 +82,7 @@ class Undecided:
         return cls(
             gathered(number, part),
             first,
-            gathered(copies.representatives, first),
+            gathered(exact_duplicates.representatives, first),
             first < new_from,
             np.zeros(len(first), np.bool_) if removed is None else removed[first],
             np.full(len(first), -1, np.int32),
@@ -136,7 +140,7 @@ class Undecided:
 def leaders_of(
     vectors: Vectors,
     tau: float,
-    copies: Copies | None = None,
+    exact_duplicates: ExactDuplicates | None = None,
     *,
     priority: IntArray | None = None,
     removed: NDArray[np.bool_] | None = None,
@@ -151,7 +155,7 @@ def leaders_of(
 
     Parameters
     ----------
-    copies : Copies, optional
+    exact_duplicates : ExactDuplicates, optional
         Exact duplicates, of similarity 1, of which the representatives have rows; none by default.
     new_from : int
         Documents before this number are old: no pair of two of them counts. Those that are not removed come first.
@@ -161,8 +165,8 @@ def leaders_of(
     threads : int, optional
         Threads of the kernels; one per available core if omitted.
     """
-    copies = Copies.none(len(vectors)) if copies is None else copies
-    found = Undecided.build(copies, priority, removed, new_from)
+    exact_duplicates = ExactDuplicates.none(len(vectors)) if exact_duplicates is None else exact_duplicates
+    found = Undecided.build(exact_duplicates, priority, removed, new_from)
     classes = gathered(rarity_classes(vectors.document_frequencies), vectors.ids)
     rows = prefixed(vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, classes, tau, threads)
     numbers = np.arange(len(found.first), dtype=np.int32)
@@ -173,7 +177,7 @@ def leaders_of(
     find_nearest(found, rows, found.units(covered, found.rows[covered]), batch, tau, both=both, threads=threads)
     found.join_sets(False)
     clusters = found.clusters()
-    return clusters, found.pairs(clusters, gathered(vectors.lengths, copies.representatives), both)
+    return clusters, found.pairs(clusters, gathered(vectors.lengths, exact_duplicates.representatives), both)
 
 
 def prefixed(

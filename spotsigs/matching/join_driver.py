@@ -59,14 +59,14 @@ class Stages:
         cluster = self.seconds.get("join", 0.0) + self.seconds.get("expand", 0.0)
         self.seconds |= {"sort_hash": sum(self.seconds.values()) - cluster, "cluster": cluster}
 
-    def lap(self, stage: str) -> None:
-        """Add the time since the last lap to a stage."""
+    def end(self, stage: str) -> None:
+        """Add the time since the previous call to the stage that ends."""
         now = time.perf_counter()
         self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._since
         self._since = now
 
-    def book(self, stage: str, seconds: float) -> None:
-        """Add seconds to a stage and subtract them from the current lap."""
+    def transfer(self, stage: str, seconds: float) -> None:
+        """Add seconds to a stage and subtract them from the one that ends next."""
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
         self._since += seconds
 
@@ -137,13 +137,13 @@ def _scan(rows: Rows, lengths: NDArray[np.int64], limit: int, n_signatures: int,
         return found
 
     stages.each(scan, cuts, seen, most)
-    stages.lap("scan")
+    stages.end("scan")
     parts = range(stages.threads)
     list(stages.pool.map(lambda part: kernels.first_of_hash(hashes, lengths, part, len(parts), copy_of), parts))
     confirmed = stages.each(confirm, cuts)
     stages.counters["copies"] += sum(copies for copies, _ in confirmed)
     collided = sum(collided for _, collided in confirmed)
-    stages.lap("copies")
+    stages.end("copies")
     return Side(rows, lengths, limit, sum(seen[1:], seen[0]), np.maximum.reduce(most), copy_of, collided)
 
 
@@ -166,7 +166,7 @@ def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
     sides = [a] if own_side else [a, b]
     tables = bounds(tau, a.limit)
     numbered = [_number(side) for side in sides]
-    stages.lap("order")
+    stages.end("order")
     order, classes, unshared = _order_tokens(sides)
     first_tokens, last_tokens = (int(side.lengths.sum(dtype=np.int64)) for side in (numbered[0], numbered[-1]))
     swapped = first_tokens < last_tokens
@@ -174,14 +174,14 @@ def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
     bands = _bands(numbered[x].first)
     prefix = _prefixes(tables, bands, own_side)
     documents = [_pack(*one, prefix, order, classes, stages) for one in zip(sides, numbered, strict=True)]
-    stages.lap("pack")
+    stages.end("pack")
     most = max(int(side.most.max(initial=2)) for side in sides)
     parts = BandJoin(documents[x], documents[y], own_side, tables, order, unshared, most).run(bands, stages)
     if swapped:
         parts = [Found(part.b, part.a, part.similarity) for part in parts]
     parts += _compare_long(a, b, numbered[0], numbered[-1], tau)
     found = _concatenate(parts)
-    stages.lap("join")
+    stages.end("join")
     return found
 
 
@@ -308,7 +308,7 @@ class BandJoin:
             inverting += postings.result()[1]
             found += [piece for probe in probes for piece in probe.result()]
             require_listable(sum(len(piece.a) for piece in found))
-        stages.book("postings", inverting / stages.threads)
+        stages.transfer("postings", inverting / stages.threads)
         states = [self.scratches.get().state for _ in range(stages.threads)]
         for name, index in (("postings", 1), ("candidates", 2), ("verifications", 3)):
             stages.counters[name] += sum(int(state[index]) for state in states)
@@ -416,7 +416,7 @@ def expand(a: Side, b: Side, found: Found, stages: Stages) -> Found:
         kernels.fill_pairs(a.copy_of, begin, end, starts, out)
 
     stages.each(fill, stages.cuts(starts, times=4))
-    stages.lap("expand")
+    stages.end("expand")
     return out
 
 

@@ -46,7 +46,7 @@ def leaders_on_disk(
     """
     stored = open_vectors(store)
     n, reader = len(stored), stored.store
-    found = Undecided.build(stored.copies, priority, removed, new_from)
+    found = Undecided.build(stored.exact_duplicates, priority, removed, new_from)
     found.join_sets(True)
     row_of = gathered(scattered(np.arange(n, dtype=np.int32), stored.rows), found.rows)
     rows = _RowsOnDisk(reader, tau, max(memory - n * BYTES_A_RESULT, memory // 8), threads)
@@ -64,7 +64,7 @@ def leaders_on_disk(
     found.join_sets(False)
     clusters = found.clusters()
     lengths = stored.vectors.lengths.astype(np.min_scalar_type(stored.vectors.lengths.max(initial=0)))
-    lengths = gathered(scattered(lengths, stored.rows), stored.copies.representatives)
+    lengths = gathered(scattered(lengths, stored.rows), stored.exact_duplicates.representatives)
     return clusters, found.pairs(clusters, lengths, both)
 
 

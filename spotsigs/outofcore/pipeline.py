@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spotsigs.contracts import Collection, CollectionScheme
 from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine, end_workers
 from spotsigs.errors import InputError, counted, reason, require
-from spotsigs.exact_duplicates import Copies
+from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.in_memory import Matched
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
@@ -269,11 +269,11 @@ class Store:
         require_reference(new_from, earlier.reference)
         skipped = (segments if earlier.reference else added).skipped
         extracted = perf_counter()
-        copies = segments.copies(self.method.duplicates)
+        exact_duplicates = segments.exact_duplicates(self.method.duplicates)
         if isinstance(self.method.signature, CollectionScheme):
-            distinct = segments.only(copies.distinct)
+            distinct = segments.only(exact_duplicates.distinct)
             segments = refine_segments(self.folder / "refined", distinct, self.method.signature, memory=self.budget)
-        stored = self._vectorize(segments, copies)
+        stored = self._vectorize(segments, exact_duplicates)
         made = fingerprint(self.vectors)
         laid_out = perf_counter()
         pairs = self._join(stored, new_from, crossed and new_from > 0) if listed else PairFiles((), len(stored))
@@ -288,7 +288,7 @@ class Store:
             signatures=segments,
             vectors=stored.vectors,
             rows=stored.rows,
-            copies=stored.copies,
+            exact_duplicates=stored.exact_duplicates,
             pairs=replace(pairs, seconds=seconds, memory=self.budget // PASSING),
             skipped=skipped,
             new_from=new_from,
@@ -370,7 +370,7 @@ class Store:
             found = difference(known[key], identity(value))
             require(not found, f"the store {self.folder} was made with another {name} ({found}); give the same")
 
-    def _vectorize(self, segments: Segments, copies: Copies) -> StoredVectors:
+    def _vectorize(self, segments: Segments, exact_duplicates: ExactDuplicates) -> StoredVectors:
         """Build the vectors, unless they are there and were made of the same signatures with the same settings."""
         content = "".join(map(fingerprint, segments.folders)) + f" {segments.reference}" * bool(segments.reference)
         made_of = {
@@ -402,7 +402,7 @@ class Store:
             memory=self.budget,
             engine=self.engine,
             sets=self.method.sets,
-            copies=copies,
+            exact_duplicates=exact_duplicates,
             facts=made_of,
         )
 
@@ -412,7 +412,7 @@ class Store:
         target, budget = self._resumed(f"{tau}-{job}")
         log.info(f"join: {counted(len(stored), 'document')}, each task within {budget / 1e6:,.0f} MB")
         pairs = join_store(self.vectors, target, tau, self.engine, memory=budget, new_from=new_from)
-        pairs = with_copies(pairs, target, stored.copies, new_from, budget)
+        pairs = with_exact_duplicates(pairs, target, stored.exact_duplicates, new_from, budget)
         return _crossed(pairs, target, new_from, budget) if crossed else pairs
 
     def _resumed(self, job: str) -> tuple[Path, int]:
@@ -430,12 +430,16 @@ class Store:
         return self.folder / f"{name}{fits}", fits
 
 
-def with_copies(pairs: PairFiles, folder: Path, copies: Copies, new_from: int, budget: int) -> PairFiles:
+def with_exact_duplicates(
+    pairs: PairFiles, folder: Path, exact_duplicates: ExactDuplicates, new_from: int, budget: int
+) -> PairFiles:
     """Add the pairs of exact duplicates, in files of their own."""
-    if not copies.any:
+    if not exact_duplicates.any:
         return pairs
     limit = budget // 4
-    found = copies.further(pairs.within(limit).chunks(), most=max(limit // BYTES_A_PAIR, 1), new_from=new_from)
+    found = exact_duplicates.further(
+        pairs.within(limit).chunks(), most=max(limit // BYTES_A_PAIR, 1), new_from=new_from
+    )
     return replace(pairs, folders=(*pairs.folders, *_written(found, folder, "copies")))
 
 

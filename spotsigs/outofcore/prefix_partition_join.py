@@ -92,7 +92,7 @@ def join_store(
         remove_tree(folder / name)
     lengths = stored.vectors.lengths
     lengths = lengths.astype(np.min_scalar_type(lengths.max(initial=0)))
-    overlap = Overlap(gathered(scattered(lengths, stored.rows), stored.copies.representatives))
+    overlap = Overlap(gathered(scattered(lengths, stored.rows), stored.exact_duplicates.representatives))
     return PairFiles(tuple(pair_folders(job, done["stores"])), len(stored), counters=done["counters"], overlap=overlap)
 
 

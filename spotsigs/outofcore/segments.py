@@ -20,7 +20,7 @@ from spotsigs.arrays.csr import row_sums
 from spotsigs.contracts import Collection, Shard, SignatureScheme
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
-from spotsigs.exact_duplicates import WORDS, Copies, Sameness
+from spotsigs.exact_duplicates import WORDS, ExactDuplicates, Sameness
 from spotsigs.progress import progress
 from spotsigs.records import Document, Skipped, WordGrams
 from spotsigs.signatures.extract import REFERENCE, extract_parts, grams_a_shard, strict_error, unique_names
@@ -251,11 +251,11 @@ class Segments:
             for start in range(0, size, step):
                 yield reader.part("digests", np.uint64, start, min(start + step, size)).reshape(-1, 4)
 
-    def copies(self, sameness: Sameness) -> Copies:
+    def exact_duplicates(self, sameness: Sameness) -> ExactDuplicates:
         """Find the exact duplicates; checksums of content and of text are in memory one after the other."""
         n = int(self.sizes().sum())
         if sameness is Sameness.off:
-            return Copies.none(n)
+            return ExactDuplicates.none(n)
 
         def columns(first: int) -> NDArray[np.uint64]:
             found: NDArray[np.uint64] = np.empty((n, WORDS), np.uint64)
@@ -265,7 +265,7 @@ class Segments:
                 row += len(part)
             return found[:row]
 
-        return Copies.find(columns(0), lambda: columns(WORDS), n, sameness)
+        return ExactDuplicates.find(columns(0), lambda: columns(WORDS), n, sameness)
 
     @property
     def has_grams(self) -> bool:

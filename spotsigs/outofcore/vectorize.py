@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from spotsigs.arrays.csr import row_starts
 from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError, require
-from spotsigs.exact_duplicates import Copies
+from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.matching.bounds import rarity_classes
 from spotsigs.outofcore.resumable_tasks import Job, resumable, run_tasks
 from spotsigs.outofcore.segments import Segments
@@ -107,13 +107,13 @@ def build_vectors(
     memory: int,
     engine: Engine = _SERIAL,
     sets: bool = False,
-    copies: Copies | None = None,
+    exact_duplicates: ExactDuplicates | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> StoredVectors:
     """Filter the signatures of a collection, sort the documents by length, and write them as a store.
 
     The rows are those of `IdfFilter` in memory, in another order; with ``sets``, every count is 1. Each task uses
-    ``memory`` bytes. Frequencies are counted over the documents that are no exact duplicates, by ``copies``; these
+    ``memory`` bytes. Frequencies are counted over the documents that are no `exact_duplicates`; these
     become empty rows. The manifest has ``facts`` in addition. A stopped call with the same arguments is resumed.
 
     Raises
@@ -122,25 +122,25 @@ def build_vectors(
         If there are too many signatures.
     """
     sizes, entries = segments.sizes(), segments.entries()
-    copies = Copies.none(int(sizes.sum())) if copies is None else copies
-    segments = segments.only(copies.distinct)
+    exact_duplicates = ExactDuplicates.none(int(sizes.sum())) if exact_duplicates is None else exact_duplicates
+    segments = segments.only(exact_duplicates.distinct)
     folder = as_path(folder)
     job = VectorJob(
         folder=absolute(rounds_of(folder)),
         idf_filter=idf_filter,
         sets=sets,
-        documents=int(np.count_nonzero(copies.distinct)),
+        documents=int(np.count_nonzero(exact_duplicates.distinct)),
         memory=memory,
         ranges=max(1, ceil(int(entries.sum()) / _task_size(entries, memory // BYTES_A_HASH))),
     )
-    _claim(job, segments, copies)
+    _claim(job, segments, exact_duplicates)
     batches = list(_batches(job, segments, sizes, entries))
     _find_vocabulary(job, batches, engine)
     list(run_tasks(engine, number, batches, "numbering"))
     ranges = _row_ranges(job, len(batches))
     list(run_tasks(engine, gather, ranges, "ordering"))
     with writing(folder, "vectors") as store:
-        _write(store, job, len(ranges), segments, copies)
+        _write(store, job, len(ranges), segments, exact_duplicates)
         store.facts |= facts or {}
     remove_tree(job.path())
     return open_vectors(folder)
@@ -207,9 +207,9 @@ class RowRange(NamedTuple):
     rows: tuple[tuple[int, int], ...]
 
 
-def _claim(job: VectorJob, segments: Segments, copies: Copies) -> None:
+def _claim(job: VectorJob, segments: Segments, exact_duplicates: ExactDuplicates) -> None:
     """Write the identity of the input of the tasks; delete results with another one."""
-    made_of = "".join(map(fingerprint, segments.folders)).encode() + copies.representatives.tobytes()
+    made_of = "".join(map(fingerprint, segments.folders)).encode() + exact_duplicates.representatives.tobytes()
     facts = {
         "of": xxhash.xxh3_128_hexdigest(made_of),
         "settings": identity((job.idf_filter, job.sets)),
@@ -401,7 +401,9 @@ def gather(task: RowRange, out: Writer) -> None:
     out.put("rows", rows[order])
 
 
-def _write(store: Writer, job: VectorJob, ranges_of_lengths: int, segments: Segments, copies: Copies) -> None:
+def _write(
+    store: Writer, job: VectorJob, ranges_of_lengths: int, segments: Segments, exact_duplicates: ExactDuplicates
+) -> None:
     """Write the concatenated results of the tasks, the names of the documents, and their exact duplicates."""
     rows = [job.result("gathered", k) for k in range(ranges_of_lengths)]
     words = [job.result("tallied", k) for k in range(job.ranges)]
@@ -420,9 +422,12 @@ def _write(store: Writer, job: VectorJob, ranges_of_lengths: int, segments: Segm
             append(ends)
             end = int(ends[-1])
     store.strings("doc_ids", segments.doc_ids)
-    store.put("content", copies.content)
-    store.put("representatives", copies.representatives)
-    store.facts |= {"rows": len(copies), "n_signatures": sum(int(facts.facts["signatures"]) for facts in words)}
+    store.put("content", exact_duplicates.content)
+    store.put("representatives", exact_duplicates.representatives)
+    store.facts |= {
+        "rows": len(exact_duplicates),
+        "n_signatures": sum(int(facts.facts["signatures"]) for facts in words),
+    }
 
 
 def _pieces(results: Sequence[Reader], name: str, dtype: Any) -> Iterator[NDArray[Any]]:

@@ -117,9 +117,9 @@ class Result:
         """Figures of the run: sizes, quality (None without truth), memory, times in ms, and the method."""
         matched, decisions, matcher = self.matched, self.decisions, self.method.matcher
         kept = decisions.kept[matched.new_from :]
-        copies, pairs, vectors = matched.copies, matched.pairs, matched.vectors
+        exact_duplicates, pairs, vectors = matched.exact_duplicates, matched.pairs, matched.vectors
         lost, sparse = self.text_lost, matched.sparse(SPARSE)
-        contents = int(np.count_nonzero(is_identity(copies.content)))
+        contents = int(np.count_nonzero(is_identity(exact_duplicates.content)))
         seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
         quality = asdict(self.quality) if self.quality else dict.fromkeys(item.name for item in fields(Quality))
         low, high = self.method.band
@@ -129,8 +129,8 @@ class Result:
             "documents_few_signatures": int(np.count_nonzero(matched.compared() & ~matched.compared(FEW))),
             "documents_few_tokens": None if sparse is None else int(np.count_nonzero(sparse)),
             "documents_in_shingles": self.in_shingles,
-            "copies_content": len(copies) - contents,
-            "copies_text": contents - int(np.count_nonzero(copies.distinct)),
+            "copies_content": len(exact_duplicates) - contents,
+            "copies_text": contents - int(np.count_nonzero(exact_duplicates.distinct)),
             "removed": int(np.count_nonzero(~kept)),
             "kept": int(np.count_nonzero(kept)),
             "text_lost": None if lost is None else lost.share,

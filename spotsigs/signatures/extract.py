@@ -21,7 +21,7 @@ from spotsigs.arrays.parallel import concatenated
 from spotsigs.contracts import Collection, CollectionScheme, MarkedText, Shard, SignatureScheme
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, counted, require
-from spotsigs.exact_duplicates import Copies, Sameness
+from spotsigs.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.progress import progress
 from spotsigs.records import Document, Signatures, Skipped, Tokens, WordGrams
 from spotsigs.spelling import option
@@ -390,7 +390,7 @@ def extract(
     require_reference(signatures.new_from, first)
     require_pages(collection, len(signatures) - signatures.new_from, [r for b in batches[first:] for r in b.skipped])
     if isinstance(scheme, CollectionScheme):
-        distinct = Copies.among(signatures, sameness).distinct
+        distinct = ExactDuplicates.among(signatures, sameness).distinct
         signatures = replace(scheme.refine(signatures.only(distinct)), digests=signatures.digests)
     return replace(signatures, doc_ids=unique_ids(signatures.doc_ids))
 

@@ -12,7 +12,7 @@ from spotsigs.arrays.arrow import numbers, values
 from spotsigs.arrays.csr import row_starts
 from spotsigs.defaults import BAND
 from spotsigs.errors import as_choice, as_count, as_number, require
-from spotsigs.exact_duplicates import Copies
+from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.records import Signatures, Vectors
 
 FEWEST = 32
@@ -62,15 +62,18 @@ class IdfFilter:
         as_count("fewest", self.fewest, 0)
         object.__setattr__(self, "idf", as_choice("idf", self.idf, Idf))
 
-    def __call__(self, signatures: Signatures, copies: Copies | None = None) -> Vectors:
+    def __call__(self, signatures: Signatures, exact_duplicates: ExactDuplicates | None = None) -> Vectors:
         """Number the signatures, drop those outside the band, and empty the documents that are too short then.
 
         Exact duplicates become empty rows and are not counted in frequencies. Ids ascend with the signature hash, for
         any order of the documents.
         """
         documents = len(signatures)
-        if copies is not None:
-            signatures, documents = signatures.only(copies.distinct), int(np.count_nonzero(copies.distinct))
+        if exact_duplicates is not None:
+            signatures, documents = (
+                signatures.only(exact_duplicates.distinct),
+                int(np.count_nonzero(exact_duplicates.distinct)),
+            )
         ids, vocabulary = dense_ids(signatures.hashes)
         frequencies = np.bincount(ids, minlength=len(vocabulary))
         kept = self.keeps(frequencies, documents)

@@ -33,7 +33,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.arrays.arrow import numbers, text
 from spotsigs.errors import InputError, reason, require
-from spotsigs.exact_duplicates import Copies
+from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.records import RowNumbers, Signatures, Skipped, Vectors, unchecked
 from spotsigs.storage import locations
 from spotsigs.storage.atomic import create, destination, is_empty, staging_folder
@@ -519,7 +519,7 @@ class StoredVectors:
         The document number of each row.
     doc_ids : sequence of str
         Document ids by document number.
-    copies : Copies
+    exact_duplicates : ExactDuplicates
         Exact duplicates, by document number.
     store : Reader
         The store.
@@ -528,7 +528,7 @@ class StoredVectors:
     vectors: Vectors
     rows: NDArray[np.int64]
     doc_ids: Sequence[str] = field(repr=False)
-    copies: Copies = field(repr=False)
+    exact_duplicates: ExactDuplicates = field(repr=False)
     store: Reader = field(repr=False)
 
     def __len__(self) -> int:
@@ -548,8 +548,8 @@ def open_vectors(folder: str | Path) -> StoredVectors:
         doc_ids=RowNumbers(len(rows)),
         vocabulary=store.array("vocabulary", np.uint64),
     )
-    copies = Copies(store.array("content", np.int32), store.array("representatives", np.int32))
-    return StoredVectors(vectors, rows, store.strings("doc_ids"), copies, store)
+    exact_duplicates = ExactDuplicates(store.array("content", np.int32), store.array("representatives", np.int32))
+    return StoredVectors(vectors, rows, store.strings("doc_ids"), exact_duplicates, store)
 
 
 def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) -> None:

@@ -84,7 +84,7 @@ KINDS = [
 ]
 
 
-class Copies(RuleBasedStateMachine):
+class CopyMachine(RuleBasedStateMachine):
     """A collection that grows, and of which copies are made in place of it; the model is a dict of its pages."""
 
     def __init__(self):
@@ -217,5 +217,5 @@ class Copies(RuleBasedStateMachine):
             assert sum(isinstance(record, Skipped) for record in records) == self.files
 
 
-TestCopies = Copies.TestCase
+TestCopies = CopyMachine.TestCase
 TestCopies.settings = examples(40, long=2000, stateful_step_count=20 if is_long() else 8)

@@ -11,7 +11,7 @@ from spotsigs.arrays.arrow import known_numbers, lines, text
 from spotsigs.clustering import tables
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide
-from spotsigs.exact_duplicates import Copies
+from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.records import Measure, Overlap
 
 TABLES = {
@@ -50,7 +50,7 @@ def test_chunks_do_not_show(tmp_path_factory, seed, n, m, new_from, measure):
         pairs,
         groups,
         list(Keep)[int(rng.integers(len(Keep)))],
-        copies=Copies(stands, stands),
+        exact_duplicates=ExactDuplicates(stands, stands),
         compared=compared,
     )
     ids = [f"page {row}{',' * (row % 2)} {'é' * (row % 3)}" for row in range(n)]

@@ -12,7 +12,7 @@ import naive
 import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
-from naive.sets import copies, cosine_pairs, found
+from naive.sets import edited_copies, cosine_pairs, found
 from strategies import by_rows, vectors_of
 from test_matcher import VARIANTS as EXACT
 
@@ -110,7 +110,7 @@ def test_identical_documents_all_pair(matcher, n):
 
 @pytest.mark.parametrize("matcher", SEEDED + UNSEEDED, ids=repr)
 def test_order_and_threads_do_not_matter_and_the_seed_does(matcher):
-    documents = copies(6)
+    documents = edited_copies(6)
     order = np.random.default_rng(5).permutation(len(documents))
     wanted = found(matcher(Corpus(vectors_of(documents))))
     assert wanted

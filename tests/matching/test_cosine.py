@@ -31,7 +31,7 @@ def test_equals_its_definition_bit_by_bit(documents, tau):
 @pytest.mark.parametrize(("n", "vocabulary", "longest"), [(400, 300, 12), (400, 3000, 60), (150, 800, 400)])
 @pytest.mark.parametrize("tau", [0.2, 0.44, 0.7, 0.95])
 def test_equals_a_dense_product(n, vocabulary, longest, tau):
-    documents = naive.copies(n + longest, n, vocabulary, longest)
+    documents = naive.edited_copies(n + longest, n, vocabulary, longest)
     dense = naive.dense_cosine(documents)
     found = naive.found(cosine(documents, tau, threads=2))
     i, j = np.triu_indices(n, 1)
@@ -44,7 +44,7 @@ def test_equals_a_dense_product(n, vocabulary, longest, tau):
 
 
 def test_a_threshold_that_equals_a_similarity_keeps_the_pair():
-    documents = naive.copies(7)
+    documents = naive.edited_copies(7)
     for pair, similarity in naive.cosine_pairs(documents, 0.3).items():
         if similarity < 1:
             assert pair in naive.found(cosine(documents, similarity))

@@ -134,7 +134,7 @@ def test_perhaps_similar_sets_equal_naive(texts, max_set):
     matcher = Lcs(buckets=2, smallest=1, max_set=max_set)
     pages = matcher.read(corpus(texts))
     labels = matcher.perhaps_similar(pages)
-    order = [texts[pages.rows[start]] for start in pages.copies[:-1]]
+    order = [texts[pages.rows[start]] for start in pages.row_indptr[:-1]]
     expected = naive.perhaps_similar([sentence_fingerprints(t, 2, 1) for t in order], max_set)
     assert {frozenset(np.flatnonzero(labels == s).tolist()) for s in set(labels.tolist())} == set(
         map(frozenset, expected)

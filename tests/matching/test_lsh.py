@@ -127,7 +127,7 @@ class TestTables:
         assert pairs.counters["buckets"] == buckets
 
     def test_in_groups(self, monkeypatch):
-        documents = naive.copies(3)
+        documents = naive.edited_copies(3)
         whole = run(LshNative(tau=0.3), documents)
         monkeypatch.setattr(lsh_native, "MINIMA_BYTES", 5 * len(documents) * 6 * 4)
         parts = run(LshNative(tau=0.3), documents)
@@ -217,7 +217,7 @@ def test_the_s_curve_is_the_published_one():
 
 
 def test_occurrences_are_hashed_apart():
-    documents = naive.copies(4)
+    documents = naive.edited_copies(4)
     vectors = vectors_of(documents)
     hashes = occurrence_hashes(vectors)
     occurrences = [(s, z) for d in documents for s in sorted(d) for z in range(d[s])]

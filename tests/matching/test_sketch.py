@@ -81,7 +81,7 @@ class TestAgainstTheReference:
 
     @pytest.mark.parametrize(("groups", "least"), [(6, 1), (6, 2), (3, 2), (12, 5)])
     def test_super_shingles(self, groups, least):
-        documents = naive.copies(8, n=200)
+        documents = naive.edited_copies(8, n=200)
         sketch = Sketch(size=24, tau=0.01, super_shingles=groups, common_super_shingles=least)
         positions = [sorted(values) for values in naive_sketches(sketch, documents)]
         each = 24 // groups
@@ -136,7 +136,7 @@ class TestEstimators:
         assert estimator_sd(Kind.smallest, r, 10, 4, 1) == pytest.approx(np.std(subsets))
 
     def test_a_sketch_that_keeps_everything_is_exact(self):
-        documents = [Counter(set(document)) for document in naive.copies(3)]
+        documents = [Counter(set(document)) for document in naive.edited_copies(3)]
         for sketch in (Sketch(kind=Kind.smallest, size=1000, tau=0.3), Sketch(kind=Kind.modulo, modulus=1, tau=0.3)):
             assert naive.found(run(sketch, documents)) == naive.jaccard_pairs(documents, 0.3)
 
@@ -145,7 +145,7 @@ class TestEstimators:
 class TestEveryKind:
     def test_sketches_belong_to_hashes_not_to_ids(self, kind):
         """Other documents of the collection change ids, but no estimate."""
-        documents = naive.copies(6, n=40)
+        documents = naive.edited_copies(6, n=40)
         hashes = np.sort(np.random.default_rng(1).integers(0, 2**64, 1200, dtype=np.uint64))
         sketch = Sketch(kind=kind, size=20, modulus=3, tau=0.2)
         few = sketch(Corpus(vectors_of(documents, hashes[::3])))

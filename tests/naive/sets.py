@@ -137,7 +137,7 @@ def seven_steps(sketches: Sequence[set], least: int) -> tuple[Counter, list[set[
     return common, components(len(sketches), [pair for pair, c in common.items() if c >= least])
 
 
-def copies(seed: int, n: int = 120, vocabulary: int = 400, longest: int = 40) -> list[Multiset]:
+def edited_copies(seed: int, n: int = 120, vocabulary: int = 400, longest: int = 40) -> list[Multiset]:
     """Return random documents with rare and frequent signatures, half of them edited copies, one of them empty."""
     rng = np.random.default_rng(seed)
     texts: list[list[int]] = []

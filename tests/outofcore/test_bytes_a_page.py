@@ -9,7 +9,7 @@ from spotsigs.arrays import row_blocks as spans
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide, priority
 from spotsigs.clustering.tables import write_tables
-from spotsigs.exact_duplicates import Copies
+from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.outofcore.pipeline import BYTES_A_RESULT
 from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.records import Overlap
@@ -53,17 +53,19 @@ def held(folder, make, method, keep, n):
         out.put("doc_ids.offsets", np.arange(n + 1))
         out.facts = {"rows": n, "n_signatures": 0}
     names = opened(folder / "vectors", "vectors").strings("doc_ids")
-    copies = Copies.none(n)
+    exact_duplicates = ExactDuplicates.none(n)
     tracemalloc.start()
     order = priority(keep, n, np.arange(n) if keep is Keep.longest else None)
     clusters = cluster(pairs, clusters=method, priority=order)
     del order
     together = cohesion(clusters, pairs.chunks())
-    decisions = decide(pairs.chunks(), clusters, keep, copies=copies, compared=np.ones(n, np.bool_))
+    decisions = decide(pairs.chunks(), clusters, keep, exact_duplicates=exact_duplicates, compared=np.ones(n, np.bool_))
     write_tables(folder, names, pairs, decisions, together)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return peak + copies.representatives.nbytes + copies.content.nbytes + pairs.overlap.lengths.nbytes
+    return (
+        peak + exact_duplicates.representatives.nbytes + exact_duplicates.content.nbytes + pairs.overlap.lengths.nbytes
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-from stores import PARTS, content, copies, save_vectors, stories, written
+from stores import PARTS, content, edited_copies, save_vectors, stories, written
 from strategies import triples
 
 from spotsigs.engines import Dask, Processes, Ray, Serial, in_task_order
@@ -141,7 +141,7 @@ LONG = pytest.mark.long
 )
 @pytest.mark.parametrize("engine", ENGINES)
 def test_pairs_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
-    vectors = copies(7)
+    vectors = edited_copies(7)
     save_vectors(tmp_path / "v", vectors)
     harmful = partial(dies_second, call=getattr(tasks, step), parent=os.getpid(), marker=tmp_path / "died")
     monkeypatch.setattr(f"spotsigs.outofcore.prefix_partition_join.{step}", harmful)
@@ -205,7 +205,7 @@ def test_tasks_name_their_files_for_workers_in_other_folders(tmp_path, monkeypat
                 yield result
 
     monkeypatch.chdir(tmp_path)
-    vectors = copies(7)
+    vectors = edited_copies(7)
     save_vectors("v", vectors)
     expected = triples(BruteForce(tau=0.5)(Corpus(vectors)))
     assert triples(join_store("v", "p", 0.5, Elsewhere(), memory=15_000).load()) == expected

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive.join import self_join as naive_join
 from naive.prefix_partitions import partition_keys, rarity, required, shared
-from stores import Elsewhere, StopsAt, copies, save_vectors, segments_of
+from stores import Elsewhere, StopsAt, edited_copies, save_vectors, segments_of
 from strategies import TAUS, borderline_collections, collections, examples, is_long, triples, vectors_of
 
 from spotsigs.clustering.clusters import ClusterMethod, Cohesion, cluster, cohesion
@@ -307,9 +307,9 @@ def test_pairs_beyond_the_budget_pass_in_spans_of_rows(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("changed", ["tau", "vectors"])
 def test_pairs_of_another_join_are_refused(tmp_path, changed):
-    joined(tmp_path, copies(4), 0.5, SMALL)
+    joined(tmp_path, edited_copies(4), 0.5, SMALL)
     with pytest.raises(InputError, match="contains the pairs of another join"):
-        joined(tmp_path, copies(5 if changed == "vectors" else 4), 0.6 if changed == "tau" else 0.5, SMALL)
+        joined(tmp_path, edited_copies(5 if changed == "vectors" else 4), 0.6 if changed == "tau" else 0.5, SMALL)
 
 
 def signatures_of(vectors, rows):
@@ -326,7 +326,7 @@ def signatures_of(vectors, rows):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_added_documents_are_filtered_with_the_whole(tmp_path, seed):
-    vectors = copies(seed)
+    vectors = edited_copies(seed)
     chosen = IdfFilter(idf_min=0.3, idf_max=0.9)
     old = segments_of([signatures_of(vectors, range(50))], tmp_path / "old")
     new = segments_of([signatures_of(vectors, range(50, 80))], tmp_path / "new")
@@ -339,7 +339,7 @@ def test_added_documents_are_filtered_with_the_whole(tmp_path, seed):
 
 @pytest.mark.parametrize("engine", [Serial(), Processes(workers=2)])
 def test_clusters_and_table_equal_those_in_memory(tmp_path, engine):
-    vectors = copies(3)
+    vectors = edited_copies(3)
     save_vectors(tmp_path / "v", vectors)
     found = join_store(tmp_path / "v", tmp_path / "p", 0.6, engine, memory=SMALL)
     pairs = BruteForce(tau=0.6)(Corpus(vectors))
@@ -361,7 +361,7 @@ def test_clusters_and_table_equal_those_in_memory(tmp_path, engine):
 
 def test_the_table_of_pairs_is_the_same_file_for_any_budget(tmp_path, monkeypatch):
     monkeypatch.setattr("spotsigs.clustering.tables.ROW_GROUP", 7)
-    vectors = copies(3)
+    vectors = edited_copies(3)
     save_vectors(tmp_path / "v", vectors)
     found = join_store(tmp_path / "v", tmp_path / "p", 0.6, Serial(), memory=SMALL)
     pairs = BruteForce(tau=0.6)(Corpus(vectors))
@@ -375,7 +375,7 @@ def test_the_table_of_pairs_is_the_same_file_for_any_budget(tmp_path, monkeypatc
 
 
 def test_blocks_of_rows_fit_the_budget(tmp_path):
-    save_vectors(tmp_path / "v", copies(6, n=200))
+    save_vectors(tmp_path / "v", edited_copies(6, n=200))
     indptr = open_vectors(tmp_path / "v").vectors.indptr
     edges = cut_rows(indptr, 3, 5_000, 64, 120)
     assert edges[0] == 3

@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 import zstandard
 from runs import ran, same
-from stores import MEMORY, PARTS, copies, match_on_disk, named, run, save_vectors, stories, written
+from stores import MEMORY, PARTS, edited_copies, match_on_disk, named, run, save_vectors, stories, written
 
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
@@ -199,20 +199,20 @@ def test_a_store_is_copied_once_while_it_is_used(memory, monkeypatch):
 
 
 def test_a_store_counts_only_with_its_manifest(memory):
-    save_vectors(f"{memory}/v", copies(1))
+    save_vectors(f"{memory}/v", edited_copies(1))
     before = content(f"{memory}/v")
     manifest = as_path(f"{memory}/v") / "store.json"
     manifest.unlink()
     with pytest.raises(InputError, match=r"is no store: it has no store\.json"):
         opened(f"{memory}/v", "vectors")
-    save_vectors(f"{memory}/v", copies(1))  # what a killed process left does not stop the next
+    save_vectors(f"{memory}/v", edited_copies(1))  # what a killed process left does not stop the next
     assert content(f"{memory}/v") == before
-    save_vectors(f"{memory}/v", copies(2))
+    save_vectors(f"{memory}/v", edited_copies(2))
     assert content(f"{memory}/v") != before
     opened(f"{memory}/v", "vectors")
     (as_path(memory) / "other" / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="is no store and will not be overwritten"):
-        save_vectors(f"{memory}/other", copies(1))
+        save_vectors(f"{memory}/other", edited_copies(1))
     with pytest.raises(InputError, match="is not empty; give another path"):
         join_store(f"{memory}/v", f"{memory}/other", 0.5, Serial(), memory=10**6)
     remove_tree(as_path(f"{memory}/v"))
@@ -228,7 +228,7 @@ def test_a_store_counts_only_with_its_manifest(memory):
     ],
 )
 def test_damage_is_found(memory, damage, says):
-    save_vectors(memory, copies(1))
+    save_vectors(memory, edited_copies(1))
     damage(as_path(memory) / "ids.npy")
     with pytest.raises(InputError, match=says):
         opened(memory, "vectors").array("ids", np.int32)

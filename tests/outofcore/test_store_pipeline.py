@@ -22,7 +22,7 @@ from spotsigs.signatures.spots import SpotSignatures
 
 @pytest.mark.parametrize("sets", [False, True])
 def test_both_ways_give_the_same_record(tmp_path, sets):
-    """Copies, a page without signatures and a record that cannot be read among them."""
+    """Exact duplicates, a page without signatures and a record that cannot be read among them."""
     rows = stories(60)
     rows[40] |= {"text": rows[3]["text"]}
     rows[50] |= {"text": "nothing here"}
@@ -39,7 +39,7 @@ def test_both_ways_give_the_same_record(tmp_path, sets):
     assert list(one.skipped) == list(other.skipped) != []
     np.testing.assert_array_equal(one.compared(), other.compared())
     assert not one.compared().all()
-    np.testing.assert_array_equal(one.copies.representatives, other.copies.representatives)
+    np.testing.assert_array_equal(one.exact_duplicates.representatives, other.exact_duplicates.representatives)
     np.testing.assert_array_equal(one.signatures.occurrences(), other.signatures.occurrences())
     assert list(one.signatures.clusters) == list(other.signatures.clusters)
     assert one.signatures_of([3, 40, 5]) == other.signatures_of([3, 40, 5])

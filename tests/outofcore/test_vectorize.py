@@ -18,7 +18,7 @@ from test_store import change_versions
 
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
-from spotsigs.exact_duplicates import Copies
+from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.prefix_partition_kernels import find_partition_keys
 from spotsigs.outofcore.segments import extract_segments
@@ -93,12 +93,16 @@ def expected_marks(whole, stored, distinct=None):
 def test_marks_do_not_depend_on_cuts_and_leave_copies_out(tmp_path, monkeypatch):
     monkeypatch.setattr("spotsigs.outofcore.vectorize.LEAST_ENTRIES", 100)
     batches = large_batches(np.random.default_rng(4))
-    whole, copies = concatenate(batches), Copies.none(181)
-    copies = Copies(copies.content, np.where(np.arange(181) < 40, 90, copies.representatives).astype(np.int32))
+    whole, exact_duplicates = concatenate(batches), ExactDuplicates.none(181)
+    exact_duplicates = ExactDuplicates(
+        exact_duplicates.content, np.where(np.arange(181) < 40, 90, exact_duplicates.representatives).astype(np.int32)
+    )
     segments = segments_of(batches, tmp_path / "s")
     for memory in (13_000, MEMORY):
-        stored = build_vectors(tmp_path / f"{memory}", segments, IdfFilter(idf_min=0), memory=memory, copies=copies)
-        assert marks_of(stored) == expected_marks(whole, stored, copies.distinct)
+        stored = build_vectors(
+            tmp_path / f"{memory}", segments, IdfFilter(idf_min=0), memory=memory, exact_duplicates=exact_duplicates
+        )
+        assert marks_of(stored) == expected_marks(whole, stored, exact_duplicates.distinct)
     assert files(tmp_path / "13000") == files(tmp_path / f"{MEMORY}")
 
 
@@ -129,19 +133,19 @@ def test_layout_may_stop_at_any_task(tmp_path, monkeypatch):
     monkeypatch.setattr("spotsigs.outofcore.vectorize.LEAST_ENTRIES", 150)
     rng = np.random.default_rng(4)
     segments = segments_of(large_batches(rng), tmp_path / "s")
-    chosen, copied = IdfFilter(idf_min=0.1), Copies.none(181)
-    copied = Copies(copied.content, np.where(np.arange(181) == 3, 90, copied.representatives).astype(np.int32))
-    build_vectors(tmp_path / "v", segments, chosen, memory=MEMORY, copies=copied)
+    chosen, copied = IdfFilter(idf_min=0.1), ExactDuplicates.none(181)
+    copied = ExactDuplicates(copied.content, np.where(np.arange(181) == 3, 90, copied.representatives).astype(np.int32))
+    build_vectors(tmp_path / "v", segments, chosen, memory=MEMORY, exact_duplicates=copied)
     expected, stops = files(tmp_path / "v"), 0
     for last in count():
         try:
             build_vectors(
-                tmp_path / "w", segments, chosen, memory=MEMORY, engine=StopsAt(last), copies=copied, facts={}
+                tmp_path / "w", segments, chosen, memory=MEMORY, engine=StopsAt(last), exact_duplicates=copied, facts={}
             )
         except KeyboardInterrupt:
             stops += 1
             done = files(tmp_path / "w-in-the-making")
-            build_vectors(tmp_path / "w", segments, chosen, memory=MEMORY, engine=StopsAt(-1), copies=copied)
+            build_vectors(tmp_path / "w", segments, chosen, memory=MEMORY, engine=StopsAt(-1), exact_duplicates=copied)
         else:
             break
         assert files(tmp_path / "w") == expected

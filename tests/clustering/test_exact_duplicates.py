@@ -12,7 +12,7 @@ from in_process import command
 from runs import ran, same
 
 from spotsigs import near_duplicates
-from spotsigs.exact_duplicates import Copies, Sameness
+from spotsigs.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.records import Document, Pairs, Signatures
 from spotsigs.text.checksums import checksums, squeezed
 
@@ -43,33 +43,35 @@ def test_copies_and_their_pairs_are_those_of_a_look_at_every_pair(data):
     content = data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
     text = [data.draw(st.integers(0, 3)) if content.index(c) == k else None for k, c in enumerate(content)]
     text = [text[content.index(c)] for c in content]  # equal contents have equal texts; 0 is none
-    copies = Copies.find(
+    exact_duplicates = ExactDuplicates.find(
         np.array([[c, 7] for c in content]).reshape(-1, 2).astype(np.uint64),
         lambda: np.array([[0, t] for t in text]).reshape(-1, 2).astype(np.uint64),
         n,
     )
     alike = {(a, b) for a, b in combinations(range(n), 2) if content[a] == content[b] or text[a] == text[b] > 0}
     assert {
-        (a, b) for a, b in combinations(range(n), 2) if copies.representatives[a] == copies.representatives[b]
+        (a, b)
+        for a, b in combinations(range(n), 2)
+        if exact_duplicates.representatives[a] == exact_duplicates.representatives[b]
     } == alike
-    assert [copies.representatives[k] for k in range(n)] == [
+    assert [exact_duplicates.representatives[k] for k in range(n)] == [
         max([b for a, b in alike if a == k], default=k) for k in range(n)
     ]
-    heads = np.flatnonzero(copies.distinct).tolist()
+    heads = np.flatnonzero(exact_duplicates.distinct).tolist()
     joined = [pair for pair in combinations(heads, 2) if data.draw(st.booleans())]
     similarity = {pair: 1 / (2 + k) for k, pair in enumerate(joined)}
     ends = np.array(joined, np.int32).reshape(-1, 2)
     pairs = Pairs.build(ends[:, 0], ends[:, 1], np.array([similarity[pair] for pair in joined]), n)
     wanted = {}
     for a, b in combinations(range(n), 2):
-        behind = tuple(sorted((int(copies.representatives[a]), int(copies.representatives[b]))))
+        behind = tuple(sorted((int(exact_duplicates.representatives[a]), int(exact_duplicates.representatives[b]))))
         if (a, b) in alike or behind in similarity:
             wanted[a, b] = 1.0 if (a, b) in alike else similarity[behind]
-    spread = copies.spread(pairs)
+    spread = exact_duplicates.spread(pairs)
     assert dict(zip(zip(spread.i.tolist(), spread.j.tolist(), strict=True), spread.similarity, strict=True)) == wanted
     assert (np.diff(spread.i.astype(np.int64) * n + spread.j) > 0).all()
     new_from, most = data.draw(st.integers(0, n)), data.draw(st.integers(1, 5))
-    further = list(copies.further(pairs.chunks(), most=most, new_from=new_from))
+    further = list(exact_duplicates.further(pairs.chunks(), most=most, new_from=new_from))
     found = [pair for i, j, s in further for pair in zip(i.tolist(), j.tolist(), s.tolist(), strict=True)]
     assert max(map(len, (i for i, _, _ in further)), default=0) <= most
     assert sorted(found) == sorted(
@@ -215,7 +217,7 @@ def test_copies_beyond_what_can_be_listed_are_refused_in_a_sentence():
     digests = np.ones((n, 4), np.uint64)
     signatures = Signatures(("",) * n, (None,) * n, np.zeros(n + 1, np.int64), np.empty(0, np.uint64),
                             np.empty(0, np.int32), digests=digests)  # fmt: skip
-    copies = Copies.among(signatures, Sameness.text)
+    exact_duplicates = ExactDuplicates.among(signatures, Sameness.text)
     none = np.empty(0, np.int32)
     with pytest.raises(Exception, match=r"2,449,965,000 pairs .* keep one of each set of identical documents"):
-        copies.spread(Pairs(none, none, np.empty(0), n))
+        exact_duplicates.spread(Pairs(none, none, np.empty(0), n))
