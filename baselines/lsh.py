@@ -88,14 +88,14 @@ class Lsh(ThreadedMatcher, ThresholdMatcher):
         colliding = [np.array(index.query(min_hash), dtype=np.int32) for min_hash in min_hashes]
         i = np.repeat(documents.astype(np.int32), [len(partners) for partners in colliding])
         j = np.concatenate([np.empty(0, np.int32), *colliding])
-        found = verified(vectors, i[i < j], j[i < j], self.tau, self.threads)
+        pairs = verified(vectors, i[i < j], j[i < j], self.tau, self.threads)
         return Pairs.build(
-            found.i,
-            found.j,
-            found.similarity,
+            pairs.i,
+            pairs.j,
+            pairs.similarity,
             len(vectors),
             seconds={"sort_hash": hashed - began, "cluster": perf_counter() - hashed},
-            counters={"candidates": found.candidates, "verifications": found.verifications},
+            counters={"candidates": pairs.candidates, "verifications": pairs.verifications},
             overlap=Overlap(vectors.lengths),
         )
 

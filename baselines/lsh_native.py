@@ -312,7 +312,7 @@ def _candidates(chains, lengths, tau, start, stop):  # type: ignore[no-untyped-d
     partners = np.empty(len(lengths), np.int32)
     size = 0
     for row in range(start, stop):
-        found = 0
+        n_pairs = 0
         for table in range(chains.shape[1]):
             other = chains[row, table]
             while other >= 0:
@@ -321,15 +321,15 @@ def _candidates(chains, lengths, tau, start, stop):  # type: ignore[no-untyped-d
                     seen_by[other] = row
                     counts[CANDIDATES] += 1
                     if min(lengths[row], lengths[other]) / max(lengths[row], lengths[other]) >= tau:
-                        partners[found] = other
-                        found += 1
+                        partners[n_pairs] = other
+                        n_pairs += 1
                 other = chains[other, table]
-        if found:
-            while size + found > len(out_i):
+        if n_pairs:
+            while size + n_pairs > len(out_i):
                 out_i, out_j = grown(out_i), grown(out_j)
-            out_i[size : size + found] = row
-            out_j[size : size + found] = np.sort(partners[:found])
-            size += found
+            out_i[size : size + n_pairs] = row
+            out_j[size : size + n_pairs] = np.sort(partners[:n_pairs])
+            size += n_pairs
     counts[VERIFICATIONS] = size
     return out_i[:size], out_j[:size], counts
 

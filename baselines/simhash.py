@@ -19,7 +19,7 @@ from spotsigs.contracts import ThreadedMatcher
 from spotsigs.errors import require
 from spotsigs.records import Corpus, Measure, Pairs, Vectors
 
-Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+PairArrays = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 """Positions ``i`` and ``j`` of two fingerprints, and the number of bits in which they differ."""
 
 
@@ -138,7 +138,7 @@ class SimHash(ThreadedMatcher):
 
 def near_fingerprints(
     fingerprints: NDArray[np.uint64], radius: int, bits: int = 64, blocks: int = 0, threads: int | None = None
-) -> Found:
+) -> PairArrays:
     """Return all pairs ``i != j`` of fingerprints within ``radius`` bits, each once, and their distances, all int64.
 
     If two fingerprints differ in at most ``radius`` bits, at least ``blocks - radius`` of their ``blocks`` blocks are

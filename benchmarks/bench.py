@@ -185,8 +185,8 @@ def _timed(cells: pd.DataFrame, row: Any) -> str:
     ours = cells[at & (cells.status == "ok")]
     is_ours = row.tool == JOIN and row.threads == 2
     ratio = "" if is_ours or ours.empty else f" ({row.seconds / ours.seconds.iloc[0]:.3g}×)"
-    found = "" if TOOLS[row.tool].exact else f", recall {row.recall:.2f}"
-    return f"{row.seconds:.3g}{ratio}{found}{' †' if row.contended is True else ''}"
+    recall = "" if TOOLS[row.tool].exact else f", recall {row.recall:.2f}"
+    return f"{row.seconds:.3g}{ratio}{recall}{' †' if row.contended is True else ''}"
 
 
 def joins_table(cells: pd.DataFrame, about: Sequence[str]) -> Table:

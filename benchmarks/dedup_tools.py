@@ -61,8 +61,8 @@ def extract(text: Callable[[str], str], path: Path, out: Path) -> None:
     """Write the texts of pages, extracted in one process for each core, to ``out/texts.jsonl``."""
     pages = list(documents(path))
     with (out / "texts.jsonl").open("w", encoding="utf-8") as file, ProcessPoolExecutor(all_cores()) as pool:
-        for page, found in zip(pages, pool.map(text, (page["html"] for page in pages), chunksize=64), strict=True):
-            file.write(json.dumps({"id": page["id"], "text": found, "cluster": page.get("cluster")}) + "\n")
+        for page, content in zip(pages, pool.map(text, (page["html"] for page in pages), chunksize=64), strict=True):
+            file.write(json.dumps({"id": page["id"], "text": content, "cluster": page.get("cluster")}) + "\n")
 
 
 TEXTS = {"whole page": whole_page, "main content": main_content}
@@ -145,9 +145,9 @@ def _datasketch(path: Path, out: Path) -> None:
     def partners(number: int, text: str) -> list[int]:
         sketch = MinHash(num_perm=PERMUTATIONS)
         sketch.update_batch([word.encode() for word in words5(text)])
-        found = index.query(sketch)
+        others = index.query(sketch)
         index.insert(number, sketch)
-        return list(found)
+        return list(others)
 
     _one_by_one(path, out, partners)
 
@@ -162,10 +162,10 @@ def _rensa(path: Path, out: Path) -> None:
     def partners(number: int, text: str) -> list[int]:
         sketch = RMinHash(num_perm=PERMUTATIONS, seed=42)
         sketch.update(words5(text))
-        found = [other for other in index.query(sketch) if sketches[other].jaccard(sketch) >= RENSA_TAU]
+        others = [other for other in index.query(sketch) if sketches[other].jaccard(sketch) >= RENSA_TAU]
         index.insert(number, sketch)
         sketches[number] = sketch
-        return found
+        return others
 
     _one_by_one(path, out, partners)
 
@@ -175,9 +175,9 @@ def _one_by_one(path: Path, out: Path, partners: Callable[[int, str], list[int]]
     names: list[str] = []
     group: list[int] = []
     for number, document in enumerate(documents(path)):
-        found = partners(number, document["text"]) if document["text"] else []
+        others = partners(number, document["text"]) if document["text"] else []
         names.append(document["id"])
-        group.append(group[min(found)] if found else number)
+        group.append(group[min(others)] if others else number)
     kept = (name for number, name in enumerate(names) if group[number] == number)
     write_decisions(out, kept, zip(names, group, strict=True))
 

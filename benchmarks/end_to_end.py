@@ -103,9 +103,9 @@ COLLECTIONS: dict[str, Callable[[int | None], Iterator[Any]]] = {
 
 def write_collection(name: str, path: Path, size: int | None) -> None:
     """Write a collection as JSON lines."""
-    found = (document for document in COLLECTIONS[name](size) if isinstance(document, Document))
+    documents = (document for document in COLLECTIONS[name](size) if isinstance(document, Document))
     with path.open("w", encoding="utf-8") as file:
-        for page in islice(found, size):
+        for page in islice(documents, size):
             content = page.content if isinstance(page.content, str) else page.content.decode(page.charset or "utf-8")
             file.write(json.dumps({"id": page.id, "html": content, "cluster": page.cluster}) + "\n")
 
@@ -184,8 +184,8 @@ def evaluated(path: Path, out: Path) -> dict[str, Any]:
     groups = Clusters(labels.astype(np.int32), first.astype(np.int32), np.ones(len(rows)))
     facts: dict[str, Any] = {"kept": int(kept.sum()), "largest_group": int(sizes.max())}
     if truth is not None:
-        found = decided(kept, truth)
-        facts |= asdict(found) | {"lost": found.lost, "left": found.left}
+        quality = decided(kept, truth)
+        facts |= asdict(quality) | {"lost": quality.lost, "left": quality.left}
         measures = b_cubed(groups, truth)
         facts |= dict(zip(("b_cubed_precision", "b_cubed_recall", "b_cubed_f1"), measures, strict=True))
     return facts

@@ -38,9 +38,9 @@ from spotsigs.matching.prefix_join import SpotSigsTight, self_join
 from spotsigs.matching.verify import jaccard
 from spotsigs.records import Corpus, Vectors
 
-Found = tuple[NDArray[Any], NDArray[Any]]
+PairArrays = tuple[NDArray[Any], NDArray[Any]]
 """Rows of similar pairs."""
-Run = Callable[[float, int], Found]
+Run = Callable[[float, int], PairArrays]
 """Function of tau and the number of threads."""
 
 ALL_TAUS = (1.0, 0.9, 0.7, 0.5, 0.3)
@@ -69,7 +69,7 @@ class Tool:
 def own(build: Callable[..., Matcher], vectors: Vectors) -> Run:
     """Return ``run`` of one of our matchers."""
 
-    def run(tau: float, threads: int) -> Found:
+    def run(tau: float, threads: int) -> PairArrays:
         pairs = build(tau=tau, threads=threads)(Corpus(vectors))
         return pairs.i, pairs.j
 
@@ -82,7 +82,7 @@ def datasketch(vectors: Vectors) -> Run:
 
     sets = _as_lists(vectors, _hashes)
 
-    def run(tau: float, threads: int) -> Found:
+    def run(tau: float, threads: int) -> PairArrays:
         index = MinHashLSH(num_perm=192, params=(32, 6))
         sketches = list(MinHash.generator(sets, num_perm=192, seed=1, hashfunc=int))
         for row, sketch in enumerate(sketches):
@@ -98,7 +98,7 @@ def rensa(vectors: Vectors) -> Run:
 
     names = _as_lists(vectors, lambda tokens: np.char.mod("%d", tokens).astype(object))
 
-    def run(tau: float, threads: int) -> Found:
+    def run(tau: float, threads: int) -> PairArrays:
         sketches = RMinHash.from_token_sets(names, 192, 1)
         index = RMinHashLSH(tau, 192, 32)
         index.insert_many(sketches)
@@ -114,9 +114,9 @@ def set_similarity_search(vectors: Vectors) -> Run:
 
     sets = _as_lists(vectors, lambda tokens: tokens)
 
-    def run(tau: float, threads: int) -> Found:
-        found = np.array([(x, y) for x, y, _ in all_pairs(sets, "jaccard", tau)], np.int64).reshape(-1, 2)
-        return found.min(axis=1, initial=2**62), found.max(axis=1, initial=-1)
+    def run(tau: float, threads: int) -> PairArrays:
+        pairs = np.array([(x, y) for x, y, _ in all_pairs(sets, "jaccard", tau)], np.int64).reshape(-1, 2)
+        return pairs.min(axis=1, initial=2**62), pairs.max(axis=1, initial=-1)
 
     return run
 
@@ -131,14 +131,14 @@ def sparse_dot_topn(vectors: Vectors) -> Run:
     matrix = sparse.csr_matrix((np.ones(len(tokens), np.int32), tokens.astype(np.int32), indptr))
     transposed = matrix.T.tocsr()
 
-    def run(tau: float, threads: int) -> Found:
-        found = []
+    def run(tau: float, threads: int) -> PairArrays:
+        pieces = []
         for begin in range(0, len(vectors), 2000):
             overlaps = sp_matmul(matrix[begin : begin + 2000], transposed, n_threads=threads).tocoo()
             i, j = overlaps.row.astype(np.int64) + begin, overlaps.col.astype(np.int64)
             similar = (i < j) & (overlaps.data / (vectors.lengths[i] + vectors.lengths[j] - overlaps.data) >= tau)
-            found.append((i[similar], j[similar]))
-        i, j = map(np.concatenate, zip(*found, strict=True))
+            pieces.append((i[similar], j[similar]))
+        i, j = map(np.concatenate, zip(*pieces, strict=True))
         return i, j
 
     return run
@@ -157,7 +157,7 @@ def cpp(positional: bool, vectors: Vectors) -> Run:
         ctypes.c_int64,
     ]  # fmt: skip
 
-    def run(tau: float, threads: int) -> Found:
+    def run(tau: float, threads: int) -> PairArrays:
         least = bounds(tau, int(vectors.lengths.max())).least
         n_tokens = int(tokens.max()) + 1
         n = library.join(indptr, tokens, len(vectors), n_tokens, least, tau, int(positional), out[0], out[1], capacity)
@@ -187,11 +187,11 @@ JOIN = "spotsigs_tight"
 PACKAGES = ("datasketch", "rensa", "SetSimilaritySearch", "sparse_dot_topn")
 
 
-def verified(vectors: Vectors, candidates: Iterable[Iterable[int]], tau: float) -> Found:
+def verified(vectors: Vectors, candidates: Iterable[Iterable[int]], tau: float) -> PairArrays:
     """Return the pairs of each row and its later candidates that reach tau."""
     partners, ends = array("q"), array("q")
-    for found in candidates:
-        partners.extend(found)
+    for pair_chunks in candidates:
+        partners.extend(pair_chunks)
         ends.append(len(partners))
     i, j = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)), np.array(partners)
     i, j = i[i < j], j[i < j]
@@ -259,7 +259,7 @@ def measure(tool: str, vectors: Vectors, tau: float, threads: int) -> dict[str, 
         TOOLS[tool].prepare(Wt10gLike(documents=200).vectors())(0.7, threads)  # loads compiled kernels
         Path("/proc/self/clear_refs").write_text("5")  # resets the peak memory
         before = _resident("VmRSS")
-        last: list[Found] = []
+        last: list[PairArrays] = []
 
         def joined() -> None:
             last.clear()  # free the previous pairs first
@@ -281,12 +281,12 @@ def measure(tool: str, vectors: Vectors, tau: float, threads: int) -> dict[str, 
     }
 
 
-def agreement(found: Found, vectors: Vectors, tau: float, tool: str) -> dict[str, Any]:
+def agreement(pairs: PairArrays, vectors: Vectors, tau: float, tool: str) -> dict[str, Any]:
     """Compare pairs with the exact ones."""
     if tool == JOIN:
-        return {"pairs": len(found[0]), "recall": None, "precision": None}
+        return {"pairs": len(pairs[0]), "recall": None, "precision": None}
     exact, n = self_join(vectors, tau), len(vectors)
-    i, j = found
+    i, j = pairs
     reported = np.unique(np.minimum(i, j).astype(np.int64) * n + np.maximum(i, j))
     shared = len(np.intersect1d(exact.i.astype(np.int64) * n + exact.j, reported, assume_unique=True))
     recall, precision = shared / max(len(exact), 1), shared / max(len(reported), 1)

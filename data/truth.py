@@ -184,6 +184,6 @@ def truth_of_pairs(i: IntArray, j: IntArray, positive: NDArray[np.bool_], n: int
     known = np.zeros(n, np.bool_)
     known[first] = known[last] = True
     numbered, labels = np.unique(components[known], return_inverse=True)
-    found = np.full(n, -1, np.int32)
-    found[known] = labels
-    return Truth(found, tuple(map(str, range(len(numbered)))), judged)
+    cluster_of = np.full(n, -1, np.int32)
+    cluster_of[known] = labels
+    return Truth(cluster_of, tuple(map(str, range(len(numbered)))), judged)

@@ -236,12 +236,12 @@ def _file(group: str, choice: str) -> dict[str, Any]:
 @cache
 def _default_choices(experiment: str) -> dict[str, str]:
     """Return the choice in each group without overrides, of runs of an experiment or ``None``."""
-    found: dict[str, str] = {}
+    choices: dict[str, str] = {}
     for path in (CONF / "config.yaml", CONF / "experiment" / f"{experiment}.yaml"):
         entries = yaml.safe_load(path.read_text(encoding="utf-8")).get("defaults", ()) if path.is_file() else ()
         for entry in (entry for entry in entries if isinstance(entry, Mapping)):
-            found |= {str(key).removeprefix("override /"): str(value).lower() for key, value in entry.items()}
-    return found
+            choices |= {str(key).removeprefix("override /"): str(value).lower() for key, value in entry.items()}
+    return choices
 
 
 def changing(words: Iterable[str], choices: Mapping[str, str]) -> list[str]:
@@ -291,9 +291,9 @@ def _results(*own: str) -> str:
 
 def _plug_in() -> None:
     """Make classes of other packages choices of their groups, by entry points such as ``spotsigs.matcher``."""
-    found = entry_points()
+    points = entry_points()
     for group in GROUPS:
-        for point in found.select(group=f"spotsigs.{group}"):
+        for point in points.select(group=f"spotsigs.{group}"):
             node = {"_target_": point.value.replace(":", ".")} | _parameters(point)
             node |= {"truth": None} if group == "data" else {}
             ConfigStore.instance().store(group=group, name=point.name, node=node)
@@ -494,7 +494,7 @@ def build(node: DictConfig, group: str) -> Any:
         )
     try:
         schema = OmegaConf.structured(cls, flags={"readonly": False})
-        found = OmegaConf.to_object(OmegaConf.merge(schema, values))
+        built = OmegaConf.to_object(OmegaConf.merge(schema, values))
     except MissingMandatoryValue as error:
         key = f"{group}.{error.full_key}"
         raise InputError(f"{key} is missing; give it, as in `python run.py {group}=... {key}=...`") from error
@@ -504,7 +504,7 @@ def build(node: DictConfig, group: str) -> Any:
         raise InputError(fault) from error
     except InputError as error:
         raise InputError(f"{group}: {error}") from error
-    return found if truth is None else WithTruth(collection=found, file=str(truth))
+    return built if truth is None else WithTruth(collection=built, file=str(truth))
 
 
 def _target(name: object, group: str) -> Any:

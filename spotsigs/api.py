@@ -237,11 +237,11 @@ def dedup(
     runs = engine_of(engine, workers=workers, address=address)
     columns = {"text": text, "html": html, "id": id}
     have = input_pages(pages, columns | {"date": date})
-    found = _find(method, _Pages(have, id, _reference(against, columns)), runs, tau is None, listed=False)
-    dates = found.dates(have.column(date), order) if order in (Keep.newest, *BY_SCORE) else None
-    decisions, _ = found.method.decide(found.matched, dates=dates)
-    kept = np.ones(found.n, np.bool_)
-    kept[found.positions] = decisions.kept[found.matched.new_from :]
+    result = _find(method, _Pages(have, id, _reference(against, columns)), runs, tau is None, listed=False)
+    dates = result.dates(have.column(date), order) if order in (Keep.newest, *BY_SCORE) else None
+    decisions, _ = result.method.decide(result.matched, dates=dates)
+    kept = np.ones(result.n, np.bool_)
+    kept[result.positions] = decisions.kept[result.matched.new_from :]
     return cast(PagesT, have.take(np.flatnonzero(kept).tolist()))
 
 

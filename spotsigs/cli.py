@@ -397,8 +397,8 @@ def _brief(result: Result) -> Iterable[str]:
     from spotsigs.runs.summary import peak_memory
 
     metrics = result.metrics
-    found = (counted(metrics[key], key.removesuffix("s")) for key in ("documents", "pairs", "clusters"))
-    yield ", ".join(found) + ("" if metrics["memory_budget_mb"] is None else f"; {peak_memory(metrics)}")
+    counts = (counted(metrics[key], key.removesuffix("s")) for key in ("documents", "pairs", "clusters"))
+    yield ", ".join(counts) + ("" if metrics["memory_budget_mb"] is None else f"; {peak_memory(metrics)}")
     if metrics["giant_chains"]:
         yield f"{counted(metrics['giant_chains'], 'giant chain')}, most of whose pairs do not reach tau; try --clusters"
     yield from _unread(result, ((record.id, record.reason) for record in result.matched.skipped), "--out")

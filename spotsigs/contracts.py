@@ -184,8 +184,8 @@ class SignatureScheme(ABC):
 
         The tokens have the text, with case and punctuation; by default, its readable signatures are hashed.
         """
-        found = (signature.encode("utf-8", "replace") for signature in self.readable(tokens.text))
-        return np.fromiter(map(xxhash.xxh64_intdigest, found), np.uint64)
+        encoded = (signature.encode("utf-8", "replace") for signature in self.readable(tokens.text))
+        return np.fromiter(map(xxhash.xxh64_intdigest, encoded), np.uint64)
 
     def chains(self, tokens: Tokens) -> list[list[int]] | None:
         """Return the numbers of the tokens that form each signature, in text order; None if they are not known.

@@ -191,11 +191,13 @@ class ClusterEngine(WorkerEngine):
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
         """Yield ``function(task)`` for every task, in task order."""
         submit = self._connect()
-        found: Any = in_task_order(lambda task: submit(partial(_caught, function), task), iter(tasks), 2 * self.workers)
-        with closing(found):
+        results: Any = in_task_order(
+            lambda task: submit(partial(_caught, function), task), iter(tasks), 2 * self.workers
+        )
+        with closing(results):
             while True:
                 try:
-                    result, error = next(found)
+                    result, error = next(results)
                 except StopIteration:
                     return
                 except InputError:

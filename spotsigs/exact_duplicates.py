@@ -78,12 +78,12 @@ class ExactDuplicates:
         del contents
         if sameness is Sameness.content:
             return cls(content, content)
-        found = texts()
-        has_text = found.any(axis=1)
+        checksums = texts()
+        has_text = checksums.any(axis=1)
         has_text &= content == np.arange(n, dtype=np.int32)
-        rows = _in_question(found, has_text)
+        rows = _in_question(checksums, has_text)
         last: NDArray[np.int32] = np.arange(n, dtype=np.int32)
-        last[rows] = rows[_last_of_equal(found[rows])]
+        last[rows] = rows[_last_of_equal(checksums[rows])]
         return cls(content, last[content])
 
     @classmethod
@@ -158,8 +158,8 @@ class ExactDuplicates:
         sizes = np.bincount(self.representatives, minlength=len(self))
         total = int((sizes[pairs.i] * sizes[pairs.j]).sum()) + int((sizes * (sizes - 1) // 2).sum())
         require_listable(total)
-        found = [(pairs.i, pairs.j, pairs.similarity), *self.further(pairs.chunks())]
-        i, j, similarity = (np.concatenate(column) for column in zip(*found, strict=True))
+        chunks = [(pairs.i, pairs.j, pairs.similarity), *self.further(pairs.chunks())]
+        i, j, similarity = (np.concatenate(column) for column in zip(*chunks, strict=True))
         known = pairs.overlap
         overlap = None if known is None else replace(known, lengths=known.lengths[self.representatives])
         return Pairs.build(i, j, similarity, pairs.n, pairs.seconds, pairs.counters, overlap)

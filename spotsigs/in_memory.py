@@ -74,12 +74,12 @@ class Matched(Generic[SignaturesT, PairsT]):
         """Return the counts of the signatures of some documents after all filters, by document and hash."""
         vectors, wanted = self.vectors, np.array(sorted(documents), np.int64)
         heads = self.exact_duplicates.representatives[wanted]
-        found = {}
+        bags = {}
         for row in np.flatnonzero(np.isin(self.rows, heads)).tolist():
             ids, counts = vectors.row(row)
             hashes = ids if vectors.vocabulary is None else vectors.vocabulary[ids]
-            found[int(self.rows[row])] = dict(zip(hashes.tolist(), counts.tolist(), strict=True))
-        return {document: found[head] for document, head in zip(wanted.tolist(), heads.tolist(), strict=True)}
+            bags[int(self.rows[row])] = dict(zip(hashes.tolist(), counts.tolist(), strict=True))
+        return {document: bags[head] for document, head in zip(wanted.tolist(), heads.tolist(), strict=True)}
 
     def compared(self, fewest: int = 1) -> NDArray[np.bool_]:
         """Return whether each document, or its representative, has so many signatures after the filters."""

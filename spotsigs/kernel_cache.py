@@ -90,9 +90,9 @@ def _cache_of(folder: Path) -> Path:
 @cache
 def _checksum(package: Path) -> str:
     """Return a checksum of the modules that contain kernels or the types of their arguments."""
-    found = blake2b(digest_size=8)
+    digest = blake2b(digest_size=8)
     for path in sorted(package.rglob("*.py")):
         content = path.read_bytes()
         if b"@kernel" in content or b"NamedTuple" in content:
-            found.update(content)
-    return found.hexdigest()
+            digest.update(content)
+    return digest.hexdigest()

@@ -192,7 +192,7 @@ class Method:
 
     def name(self, group: str) -> str:
         """Return the name of the text, signature or matcher."""
-        return self.names.get(group) or _NAMES.get(found := type(getattr(self, group)).__name__, found)
+        return self.names.get(group) or _NAMES.get(cls := type(getattr(self, group)).__name__, cls)
 
     def __str__(self) -> str:
         """Return the choices as they are typed into a shell, as keys of ``run.py`` or options of the command."""
@@ -232,9 +232,9 @@ class Method:
 
     def join_key(self) -> str:
         """Return, as JSON, what the pairs of a collection depend on besides the threshold."""
-        found = {name: identity(getattr(self, name)) for name in ("idf_filter", "sets")}
-        found["matcher"] = identity(self.matcher.at(1.0).with_threads(1))
-        return json.dumps(json.loads(self.extraction_key()) | found)
+        parts = {name: identity(getattr(self, name)) for name in ("idf_filter", "sets")}
+        parts["matcher"] = identity(self.matcher.at(1.0).with_threads(1))
+        return json.dumps(json.loads(self.extraction_key()) | parts)
 
     def extract(
         self, collection: Collection | VectorCollection, engine: Engine, *, strict: bool = False, grams: int = 0

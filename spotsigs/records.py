@@ -728,6 +728,6 @@ class Truth:
         named = all(name is None or isinstance(name, str) for name in clusters)
         require(named, "clusters must be names, of type str, or None")
         known: dict[str, int] = {}
-        found = (-1 if name is None else known.setdefault(name, len(known)) for name in clusters)
-        labels = np.fromiter(found, np.int32)
+        numbers = (-1 if name is None else known.setdefault(name, len(known)) for name in clusters)
+        labels = np.fromiter(numbers, np.int32)
         return cls(labels, tuple(known)) if known else None

@@ -103,11 +103,11 @@ def expand_home(words: Sequence[str]) -> list[str]:
     >>> expand_home(["data.path=~/crawl", "tau=0.5"])[0] == "data.path=" + os.path.expanduser("~/crawl")
     True
     """
-    found = []
+    expanded = []
     for word in words:
         key, sign, value = word.partition("=")
-        found.append(f"{key}{sign}{os.path.expanduser(value)}" if value.startswith("~") else word)
-    return found
+        expanded.append(f"{key}{sign}{os.path.expanduser(value)}" if value.startswith("~") else word)
+    return expanded
 
 
 def say_when_compiling(out: TextIO) -> None:

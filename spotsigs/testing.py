@@ -55,9 +55,9 @@ def check_matcher(matcher: Matcher) -> None:
     if matcher.measure == "jaccard" and matcher.verified:
         corpus = corpus_of(news(5))
         tau = TAU if matcher.threshold is None else matcher.threshold
-        wanted, found = by_document(BruteForce(tau=tau)(corpus)), by_document(matcher(corpus))
-        assert found.items() <= wanted.items(), f"{label}: a pair or similarity differs from brute force"
-        assert not matcher.exact or found == wanted, f"{label}: exact, but pairs of brute force are missing"
+        wanted, computed = by_document(BruteForce(tau=tau)(corpus)), by_document(matcher(corpus))
+        assert computed.items() <= wanted.items(), f"{label}: a pair or similarity differs from brute force"
+        assert not matcher.exact or computed == wanted, f"{label}: exact, but pairs of brute force are missing"
     for few in DEGENERATE:
         pairs = matcher(corpus_of(few))
         assert (len(pairs), pairs.n) == (0, len(few)), f"{label}: pairs in a collection without any"
@@ -103,22 +103,22 @@ def check_signature_scheme(scheme: SignatureScheme) -> None:
     copy = pickle.loads(pickle.dumps(scheme))
     for text in TEXTS:
         tokens = tokenize(text)
-        found = scheme(tokens).tolist()
+        hashes = scheme(tokens).tolist()
         readable = [xxhash.xxh64_intdigest(signature.encode()) for signature in scheme.readable(text)]
-        assert found == readable, f"{scheme.label}: the hashes of {text!r} are not those of its readable form"
-        assert copy(tokens).tolist() == found, f"{scheme.label}: a pickled copy returns other signatures"
-        _check_positions(scheme, tokens, found)
+        assert hashes == readable, f"{scheme.label}: the hashes of {text!r} are not those of its readable form"
+        assert copy(tokens).tolist() == hashes, f"{scheme.label}: a pickled copy returns other signatures"
+        _check_positions(scheme, tokens, hashes)
     assert len(scheme(tokenize(TEXTS[2]))) > 0, f"{scheme.label}: prose has no signatures"
 
 
-def _check_positions(scheme: SignatureScheme, tokens: Tokens, found: list[int]) -> None:
+def _check_positions(scheme: SignatureScheme, tokens: Tokens, computed: list[int]) -> None:
     """Check `located` and `chains` of a scheme that has them."""
     chains = scheme.chains(tokens)
     if chains is None and type(scheme).located is SignatureScheme.located:
         return
     hashes, firsts = scheme.located(tokens)
-    assert hashes.tolist() == found, f"{scheme.label}: located returns other signatures"
-    assert len(firsts) == len(found), f"{scheme.label}: located returns {len(firsts)} tokens for {len(found)} hashes"
+    assert hashes.tolist() == computed, f"{scheme.label}: located returns other signatures"
+    assert len(firsts) == len(hashes), f"{scheme.label}: located returns {len(firsts)} tokens for {len(hashes)} hashes"
     known = np.all(np.diff(firsts, prepend=0, append=max(len(tokens) - 1, 0)) >= 0)
     assert known, f"{scheme.label}: the first tokens do not ascend, or are not those of the text"
     early = [chain[0] < first for chain, first in zip(chains or (), firsts.tolist(), strict=False)]

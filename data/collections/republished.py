@@ -108,10 +108,10 @@ def _site_records(site: str, rows: Sequence[dict[str, str]], cache: str, most: i
     seen: set[bytes] = set()
     for number, row in enumerate(rows):
         package = archive(row["client"], row["package"], row["version"], cache)
-        found = list(_pages(package, row["root"], _others(row)))
-        if not found:
+        pages = list(_pages(package, row["root"], _others(row)))
+        if not pages:
             raise InputError(f"{row['package']} {row['version']} contains no page under {row['root']}")
-        for path, content in found:
+        for path, content in pages:
             page, digest = _page(number, content), sha256(content).digest()
             if page is not None and digest not in seen:
                 seen.add(digest)

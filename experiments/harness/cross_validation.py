@@ -32,9 +32,9 @@ T = TypeVar("T")
 
 def site_of(name: str, pattern: str) -> str:
     """Return the site in the id of a document; the empty string without a pattern."""
-    found = re.search(pattern, name) if pattern else None
-    require(found is not None or not pattern, f"the pattern {pattern!r} of sites does not match the id {name!r}")
-    return found[1] if found else ""
+    match = re.search(pattern, name) if pattern else None
+    require(match is not None or not pattern, f"the pattern {pattern!r} of sites does not match the id {name!r}")
+    return match[1] if match else ""
 
 
 def _checksum(kind: str, name: str) -> int:
@@ -297,7 +297,7 @@ def over_splits(*, stored: Stored, method: Method, study: Splits, decisions: boo
     """
     matched = study.joined(stored, method)
     every, taus = matched.every, matched.taus
-    found: dict[str, list[Any]] = {}
+    of_splits: dict[str, list[Any]] = {}
     for halves, copies in study.drawn(matched.levels):
         f1 = f1_of(every.tallies(halves, *copies))
         best = np.argmax(f1[::-1], axis=2)
@@ -308,8 +308,8 @@ def over_splits(*, stored: Stored, method: Method, study: Splits, decisions: boo
         values["f1"] = np.take_along_axis(f1, best[..., None], 2)[..., 0].T
         values["development"] = f1[::-1].max(2).T
         for name, value in values.items():
-            found.setdefault(name, []).append(np.round(value, 6).tolist())
-    return found
+            of_splits.setdefault(name, []).append(np.round(value, 6).tolist())
+    return of_splits
 
 
 def tallies_over_splits(*, stored: Stored, method: Method, study: Splits, below: float = np.inf) -> dict[str, Any]:

@@ -121,8 +121,8 @@ class Curve:
     @property
     def cells(self) -> list[dict[str, Any]]:
         """Figures at each threshold."""
-        found: list[dict[str, Any]] = self.value["cells"]
-        return found
+        cells: list[dict[str, Any]] = self.value["cells"]
+        return cells
 
     @property
     def taus(self) -> list[float]:
@@ -137,8 +137,8 @@ class Curve:
     @cached_property
     def crossed(self) -> FloatArray | None:
         """Precision, recall and F1 in samples of stories and sites, shape (3, samples, thresholds)."""
-        found = self.value.get("crossed")
-        return None if found is None else np.array(found, float)
+        crossed = self.value.get("crossed")
+        return None if crossed is None else np.array(crossed, float)
 
     def values(self, figure: str) -> FloatArray:
         """Return a figure of the cells by threshold, NaN where it is undefined."""

@@ -74,9 +74,9 @@ class Stored:
 
     def signatures(self) -> Signatures:
         """Return a writable copy of the signatures in memory, as kernels require."""
-        found = load_signatures(self.path)
+        mapped = load_signatures(self.path)
         return replace(
-            found, indptr=np.array(found.indptr), hashes=np.array(found.hashes), counts=np.array(found.counts)
+            mapped, indptr=np.array(mapped.indptr), hashes=np.array(mapped.hashes), counts=np.array(mapped.counts)
         )
 
     def extracted(self, seconds: float = 0.0) -> Extracted:
@@ -95,18 +95,18 @@ class Stored:
 
     def truth(self, *, judged: bool = False) -> Truth:
         """Return the truth of the collection; an InputError if it has none, or judged pairs unless they serve."""
-        found: Truth | None = None
+        truth: Truth | None = None
         if self.source.signature is not None:
             known = load_signatures(self.path)
-            found = self.source.collection.truth(known.doc_ids, known.clusters, known.skipped)
+            truth = self.source.collection.truth(known.doc_ids, known.clusters, known.skipped)
         how = "data.truth= names a file of them, or choose a collection that has labels, as data=gold"
-        if found is None:
+        if truth is None:
             raise InputError(f"the collection has no truth to evaluate against; {how}")
-        if found.judged is not None and not judged:
+        if truth.judged is not None and not judged:
             raise InputError(
                 "this experiment needs clusters, and data.truth= has judged pairs; experiment=compare has both"
             )
-        return found
+        return truth
 
 
 @dataclass(frozen=True)
@@ -165,9 +165,9 @@ def _extract(group: Sequence[tuple[Source, Path]], engine: Engine) -> None:
         parts = list(engine.map(each, collection.shards()))
     for k, (source, path) in enumerate(group):
         own: Any = Computed([part[k] for part in parts]) if parts else engine
-        found = extract(collection, source.text, source.signature, own, sameness=source.duplicates)
-        require(len(found) > 0 or source.duplicates is not Sameness.off, "the collection is empty; give another one")
-        save_signatures(path, found)
+        result = extract(collection, source.text, source.signature, own, sameness=source.duplicates)
+        require(len(result) > 0 or source.duplicates is not Sameness.off, "the collection is empty; give another one")
+        save_signatures(path, result)
 
 
 CHUNK = 4_000_000
@@ -180,7 +180,7 @@ def _in_each(shard: Shard, *, ways: Sequence[tuple[Any, SignatureScheme]]) -> li
 
     def extract_chunk(records: list[Document | Skipped]) -> None:
         known: dict[tuple[str, int], str] = {}
-        for (text, scheme), found in zip(ways, parts, strict=True):
+        for (text, scheme), chunks in zip(ways, parts, strict=True):
             extractor = texts_for(scheme, text)
 
             def looked_up(document: Document, extractor: Any = extractor) -> str:
@@ -189,7 +189,7 @@ def _in_each(shard: Shard, *, ways: Sequence[tuple[Any, SignatureScheme]]) -> li
                     known[key] = extractor(document)
                 return known[key]
 
-            found.append(extract_shard(lambda: iter(records), looked_up, scheme))
+            chunks.append(extract_shard(lambda: iter(records), looked_up, scheme))
 
     records: list[Document | Skipped] = []
     size = 0
@@ -200,7 +200,7 @@ def _in_each(shard: Shard, *, ways: Sequence[tuple[Any, SignatureScheme]]) -> li
             extract_chunk(records)
             records, size = [], 0
     extract_chunk(records)
-    return [concatenate(found) for found in parts]
+    return [concatenate(chunks) for chunks in parts]
 
 
 def _path(source: Source, folder: Path) -> Path:

@@ -66,14 +66,14 @@ def problems(
         Collections or methods that the run left out, those whose times other processes disturbed, and those that
         ended with an error.
     """
-    found = [f"{name} is left out" for name in left_out]
-    found += [f"other processes disturbed the times of {name}" for name in contended]
-    found += [f"{name} failed" for name in failed]
+    sentences = [f"{name} is left out" for name in left_out]
+    sentences += [f"other processes disturbed the times of {name}" for name in contended]
+    sentences += [f"{name} failed" for name in failed]
     if about["commit"] is None:
-        found.append("the code is in no checkout")
+        sentences.append("the code is in no checkout")
     if about["dirty"]:
-        found.append("the code differs from its commit")
-    return found
+        sentences.append("the code differs from its commit")
+    return sentences
 
 
 def record(
@@ -185,19 +185,19 @@ def check(results: Path, producers: Sequence[str] = PRODUCERS) -> list[str]:
     rows = {row.file: row for row in read(results)}
     present = {path.relative_to(results).as_posix(): path for path in _files_below(results)}
     present = {k: path for k, path in present.items() if k.split("/")[0] not in (NAME, *DERIVED, *UNLISTED)}
-    found = [f"{name} has no row" for name in sorted(present.keys() - rows.keys())]
-    found += [f"{name} has a row and no file" for name in sorted(rows.keys() - present.keys())]
+    sentences = [f"{name} has no row" for name in sorted(present.keys() - rows.keys())]
+    sentences += [f"{name} has a row and no file" for name in sorted(rows.keys() - present.keys())]
     for name in sorted(present.keys() & rows.keys()):
         row = rows[name]
         if checksum(present[name]) != row.sha256:
-            found.append(f"{name} is not the file that {row.command} wrote")
+            sentences.append(f"{name} is not the file that {row.command} wrote")
         if not row.command.startswith(tuple(producers)):
-            found.append(f"{name} has no producer: {row.command}")
+            sentences.append(f"{name} has no producer: {row.command}")
     if git("rev-parse", "--is-shallow-repository") == "false":
         for commit in sorted({row.commit for row in rows.values()}):
             if git("merge-base", "--is-ancestor", commit, "HEAD") is None:
-                found.append(f"commit {commit} is not in the history of this one")
-    return found
+                sentences.append(f"commit {commit} is not in the history of this one")
+    return sentences
 
 
 def is_current(results: Path, experiment: str) -> bool:
@@ -232,11 +232,11 @@ def _file(row: ManifestRow) -> str:
 def main() -> None:
     """Print each violation, and how many commits of code the results of each experiment are old."""
     results = Path("results")
-    found = check(results, PRODUCERS)
+    sentences = check(results, PRODUCERS)
     ages = {row.file.split("/")[0]: age(row.commit) for row in read(results)}
     lines = [f"{name}: {'unknown' if old is None else old} commits of code since" for name, old in ages.items()]
-    sys.stdout.write("\n".join([*lines, *found]) + "\n")
-    sys.exit(f"{len(found)} violations" if found else 0)
+    sys.stdout.write("\n".join([*lines, *sentences]) + "\n")
+    sys.exit(f"{len(sentences)} violations" if sentences else 0)
 
 
 if __name__ == "__main__":

@@ -39,19 +39,19 @@ def chosen_methods(named: Any, omitted: Iterable[str], paired: Mapping[str, Sequ
     entries = [name for name in every if name not in {*omitted}] if named is None else named
     form = "methods must be a list such as '[spotsigs, lsh, {mine: {matcher: mine, signature: shingles3}}]'"
     require(isinstance(entries, list) and bool(entries), form)
-    found: list[tuple[str, dict[str, Any]]] = []
+    methods: list[tuple[str, dict[str, Any]]] = []
     for entry in entries:
         if isinstance(entry, Mapping):
             require(all(isinstance(choices, Mapping) for choices in entry.values()), f"{form}, got {dict(entry)}")
-            found += [(str(label), dict(choices)) for label, choices in entry.items()]
+            methods += [(str(label), dict(choices)) for label, choices in entry.items()]
         else:
-            found += _of_name(str(entry), known, paired)
-    labels = [label for label, _ in found]
+            methods += _of_name(str(entry), known, paired)
+    labels = [label for label, _ in methods]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     require(
         not twice, f"methods has {', '.join(twice)} twice; give each a label of its own, as in {{mine: {{tau: 0.6}}}}"
     )
-    return dict(found)
+    return dict(methods)
 
 
 def _of_name(
@@ -80,13 +80,13 @@ def composed_methods(choices: Choices, settings: Settings) -> tuple[dict[str, Me
     typed = [word.lstrip("+").partition("=")[::2] for word in overrides()]
     shared = {key: getattr(band, key) for key in ENDS}
     shared |= {key: value for key, value in typed if key in OF_METHOD and key not in ENDS}
-    found, wrong = {}, {}
+    methods, wrong = {}, {}
     for label, own in choices.items():
         try:
-            found[label] = method_of(shared | own, settings, label=label)
+            methods[label] = method_of(shared | own, settings, label=label)
         except InputError as error:
             wrong[label] = error
-    return found, wrong
+    return methods, wrong
 
 
 def chosen_collections(named: Any, settings: Settings) -> list[Settings]:

@@ -58,16 +58,16 @@ def algorithm1(documents: Sequence[Multiset], tau: Number, rho: int = 1000) -> A
             partitions[place[i]].members.append(i)
             for signature in documents[i]:
                 partitions[place[i]].lists[signature].append(i)
-    found = AsPrinted(pairs=set(), comparisons=[0] * len(documents))
+    printed = AsPrinted(pairs=set(), comparisons=[0] * len(documents))
     for i, length in enumerate(lengths):
         if not length:
             continue
         k, checked = place[i], set[int]()
         order = sorted(documents[i], key=lambda s: (len(partitions[k].lists.get(s, ())), s))
-        _process(documents, lengths, i, partitions[k], order, checked, tau, found)
+        _process(documents, lengths, i, partitions[k], order, checked, tau, printed)
         if k + 1 < len(boundaries) and boundaries[k + 1] - length <= (1 - tau) * boundaries[k + 1]:  # line 29
-            _process(documents, lengths, i, partitions[k + 1], order, checked, tau, found)
-    return found
+            _process(documents, lengths, i, partitions[k + 1], order, checked, tau, printed)
+    return printed
 
 
 def _process(
@@ -78,7 +78,7 @@ def _process(
     order: Sequence[int],
     checked: set[int],
     tau: Number,
-    found: AsPrinted,
+    printed: AsPrinted,
 ) -> None:
     """Process a document's lists in one partition: lines 8 to 28."""
     delta1 = 0
@@ -92,9 +92,9 @@ def _process(
             if delta2 >= 0 and delta1 + delta2 > (1 - tau) * lengths[i]:  # line 17
                 break
             checked.add(j)
-            found.comparisons[i] += 1
+            printed.comparisons[i] += 1
             if similarity(documents[i], documents[j], tau) >= tau:
-                found.pairs.add((min(i, j), max(i, j)))
+                printed.pairs.add((min(i, j), max(i, j)))
         delta1 += documents[i][signature]
         unseen = [lengths[j] for j in partition.members if j not in checked]
         if not unseen or delta1 >= (1 - tau) * max(unseen):  # line 26

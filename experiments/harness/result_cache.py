@@ -44,8 +44,8 @@ _provenance = cache(provenance)
 def code_checksum() -> str:
     """Return the SHA-256 of the files of code and of data that decide results."""
     digest = hashlib.sha256()
-    found = (path for folder in CODE for path in (ROOT / folder).rglob("*.*") if "cache" not in path.parts)
-    for path in sorted(path for path in found if path.suffix in CODE_SUFFIXES):
+    files = (path for folder in CODE for path in (ROOT / folder).rglob("*.*") if "cache" not in path.parts)
+    for path in sorted(path for path in files if path.suffix in CODE_SUFFIXES):
         name = path.relative_to(ROOT).as_posix()
         if name not in DOORS:
             digest.update(name.encode() + path.read_bytes())
@@ -139,14 +139,14 @@ class ResultCache:
                 bar.update()
         if missing:
             LOG.info("%s: %d cells, %.0f s", describe, len(missing), perf_counter() - began)
-        found = [read_json(path) for path in paths]
+        results = [read_json(path) for path in paths]
         self.log.extend(
-            _brief(path, cell["record"], path not in missing) for path, cell in zip(paths, found, strict=True)
+            _brief(path, cell["record"], path not in missing) for path, cell in zip(paths, results, strict=True)
         )
         self.contended.extend(
-            path.name for path, cell in zip(paths, found, strict=True) if cell["value"].get("contended")
+            path.name for path, cell in zip(paths, results, strict=True) if cell["value"].get("contended")
         )
-        return [cell["value"] for cell in found]
+        return [cell["value"] for cell in results]
 
     def path(self, task: Task) -> Path:
         """Return the path of the task's cached result."""

@@ -106,10 +106,10 @@ class Work:
         """Read the sources that were not read yet, each text once."""
         missing = {repr(source): source for source in sources if repr(source) not in self.inputs}
         began = perf_counter()
-        found = read_together(list(missing.values()), self.cache.folder, self.settings.engine)
-        self.inputs.update(zip(missing, found, strict=True))
+        inputs = read_together(list(missing.values()), self.cache.folder, self.settings.engine)
+        self.inputs.update(zip(missing, inputs, strict=True))
         if (seconds := perf_counter() - began) > 1:
-            LOG.info("%s: signatures of %d kinds, %.0f s", type(sources[0].collection).__name__, len(found), seconds)
+            LOG.info("%s: signatures of %d kinds, %.0f s", type(sources[0].collection).__name__, len(inputs), seconds)
         return [self.inputs[repr(source)] for source in sources]
 
     def parse_ms(self, method: Method) -> float | None:
@@ -265,10 +265,10 @@ def run(settings: Settings) -> str:
 
 def _checksums(inputs: Iterable[Stored]) -> dict[str, str]:
     """Return a checksum of all that was read of each collection, by the name of its class."""
-    found: dict[str, list[str]] = {}
+    of_files: dict[str, list[str]] = {}
     for stored in inputs:
-        found.setdefault(type(stored.source.collection).__name__, []).append(stored.checksum)
-    return {name: hashlib.sha256("".join(sorted(own)).encode()).hexdigest() for name, own in found.items()}
+        of_files.setdefault(type(stored.source.collection).__name__, []).append(stored.checksum)
+    return {name: hashlib.sha256("".join(sorted(own)).encode()).hexdigest() for name, own in of_files.items()}
 
 
 def equally_exact(matcher: Matcher) -> Matcher:

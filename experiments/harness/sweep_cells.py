@@ -110,12 +110,12 @@ def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int, beat: Beat
     commit = provenance()["commit"]
     tasks = [
         Group(
-            cells=sorted(found, key=lambda cell: cell.settings.method.tau or 0),
-            extracted=extracted.get(_input_key(found[0].settings)),
+            cells=sorted(cells_of_group, key=lambda cell: cell.settings.method.tau or 0),
+            extracted=extracted.get(_input_key(cells_of_group[0].settings)),
             threads=None if processes == 1 else min(all_cores(), max(2, all_cores() // processes)),
             commit=commit,
         )
-        for found in groups.values()
+        for cells_of_group in groups.values()
     ]
     yield from _in_processes(tasks, processes, context, beat)
 
@@ -142,7 +142,7 @@ def _extracted(cells: Sequence[SweepCell], inputs: Path) -> dict[str, tuple[Stor
     began = perf_counter()
     stored = read_together(sources, inputs, next(iter(wanted.values())).engine)
     seconds = perf_counter() - began
-    return {key: (found, seconds) for key, found in zip(wanted, stored, strict=True)}
+    return {key: (collection, seconds) for key, collection in zip(wanted, stored, strict=True)}
 
 
 def run_group(group: Group) -> Iterator[Ended]:

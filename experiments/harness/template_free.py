@@ -58,9 +58,9 @@ def _remaining(collection: Any) -> Mapping[str, NDArray[np.uint64]]:
 
 
 def _without_template(collection: Any) -> Mapping[str, NDArray[np.uint64]]:
-    found = extract(collection, VisibleText(), TemplateRemoval(signature=FINDER), Processes(workers=2))
-    rows = zip(found.indptr[:-1], found.indptr[1:], strict=True)
-    return dict(zip(found.doc_ids, (found.hashes[first:last] for first, last in rows), strict=True))
+    signatures = extract(collection, VisibleText(), TemplateRemoval(signature=FINDER), Processes(workers=2))
+    rows = zip(signatures.indptr[:-1], signatures.indptr[1:], strict=True)
+    return dict(zip(signatures.doc_ids, (signatures.hashes[first:last] for first, last in rows), strict=True))
 
 
 def _texts(shard: Shard, remaining: Mapping[str, NDArray[np.uint64]]) -> Iterator[Document | Skipped]:

@@ -74,12 +74,12 @@ def _cause(facts: Mapping[str, Fact]) -> str:
 def transfer(results: Path) -> list[str]:
     """Return a sentence on what does not transfer between collections; none if it was not measured."""
     facts = read_facts(results / "observations" / "facts.csv")
-    found = facts.get("observation 3: corrected p")
-    if found is None:
+    fact = facts.get("observation 3: corrected p")
+    if fact is None:
         return []
     costs = [fact for name, fact in facts.items() if name.startswith("observation 3: ") and " to " in name]
     costs.sort(key=lambda fact: fact.value)
-    verdict = "No threshold transfers" if found.text.endswith("holds") else "That no threshold transfers is undecided"
+    verdict = "No threshold transfers" if fact.text.endswith("holds") else "That no threshold transfers is undecided"
     return [f"{verdict}: the best of one costs {_number(costs[0])} to {_number(costs[-1])} on another."]
 
 
@@ -95,8 +95,8 @@ def _names(facts: Mapping[str, Fact], hypothesis: str) -> list[str]:
 
 
 def _treatments(facts: Mapping[str, Fact], hypothesis: str) -> list[str]:
-    found = (name.removesuffix(": corrected p") for name in facts if name.startswith(f"{hypothesis}: "))
-    return list(dict.fromkeys(name.rsplit(", ", 1)[1] for name in found))
+    names = (name.removesuffix(": corrected p") for name in facts if name.startswith(f"{hypothesis}: "))
+    return list(dict.fromkeys(name.rsplit(", ", 1)[1] for name in names))
 
 
 def _lead(facts: Mapping[str, Fact], name: str, treatment: str, hypothesis: str) -> tuple[str, str]:

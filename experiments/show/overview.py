@@ -39,12 +39,12 @@ def overview(results: Path, judged: Sequence[Judged]) -> str:
         for item in judged
         if item.claim.key
     ]
-    found = " ".join(finding(results)).replace("](docs", "](../docs") + "\n"
+    text = " ".join(finding(results)).replace("](docs", "](../docs") + "\n"
     note = f"Of all {len(judged)} [claims](claims.md): {verdicts}."
     return "\n".join(
         [
             "# Results\n",
-            found,
+            text,
             _table("Key claims of the paper", list(key[0]), key, note),
             *_files(results),
         ]

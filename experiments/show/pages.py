@@ -121,10 +121,10 @@ def speed(results: Path) -> str:
 def _seconds(results: Path) -> Mapping[str, Mapping[tuple[str, float], float]]:
     """Return the undisturbed seconds of each tool by collection and threshold, on two threads if it has them."""
     cells = pd.read_csv(results / "bench/cells.csv").sort_values("threads", kind="stable")
-    found: dict[str, dict[tuple[str, float], float]] = {}
+    seconds: dict[str, dict[tuple[str, float], float]] = {}
     for row in cells[cells.status == "ok"].itertuples():
-        found.setdefault(row.tool, {})[row.collection, row.tau] = row.seconds
-    return found
+        seconds.setdefault(row.tool, {})[row.collection, row.tau] = row.seconds
+    return seconds
 
 
 def joins(results: Path) -> str:
@@ -153,7 +153,7 @@ def race(results: Path) -> str:
     rows = read_json(results / "race/race.json")["rows"]
     collections = list(dict.fromkeys(row["collection"] for row in rows))
     keys = dict.fromkeys((row["tool"], row["text"]) for row in rows)
-    found = {(row["collection"], row["tool"], row["text"]): row for row in rows}
+    by_key = {(row["collection"], row["tool"], row["text"]): row for row in rows}
     titles = ["", "text"]
     for name in collections:
         titles += [f"`{name}`: lost", "left", "core s"]
@@ -161,7 +161,7 @@ def race(results: Path) -> str:
     for tool, text in keys:
         cells = [tool, text]
         for name in collections:
-            row = found.get((name, tool, text))
+            row = by_key.get((name, tool, text))
             if row is None or row.get("failed"):
                 cells += [""] * 3
             else:

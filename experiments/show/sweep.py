@@ -110,7 +110,7 @@ def swept_keys(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
     for job in jobs:
         for key, value in typed(job).items():
             values.setdefault(key, set()).add(value)
-    return [key for key, found in values.items() if len(found) > 1]
+    return [key for key, distinct in values.items() if len(distinct) > 1]
 
 
 def _row(folder: Path, job: Mapping[str, Any], cell: Row, swept: Sequence[str]) -> Row:
@@ -132,7 +132,7 @@ def _caption(jobs: Sequence[Mapping[str, Any]], cells: Sequence[Row]) -> str:
             if key != "data" and own.get(key):
                 values.setdefault(key, {})[own[key]] = None
     collections = ", ".join(values.pop("collection"))
-    rest = (f"{key}={_listed(list(found))}" for key, found in values.items() if found)
+    rest = (f"{key}={_listed(list(distinct))}" for key, distinct in values.items() if distinct)
     return f"{len(jobs)} cells of {collections}: {'; '.join(rest)}"
 
 
@@ -147,9 +147,9 @@ def _mark_best(rows: Sequence[Row], swept: Sequence[str]) -> None:
     for row in rows:
         if row["row"] == MEASURED and row["f1"] is not None:
             methods.setdefault(_method(row, swept), []).append(row)
-    for found in methods.values():
-        if len(found) > 1:
-            max(found, key=lambda row: row["f1"])["best"] = "*"
+    for of_method in methods.values():
+        if len(of_method) > 1:
+            max(of_method, key=lambda row: row["f1"])["best"] = "*"
 
 
 def _method(row: Row, swept: Sequence[str]) -> tuple[Any, ...]:

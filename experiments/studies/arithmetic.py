@@ -77,8 +77,8 @@ def _partitions() -> list[Fact]:
         listed = ", ".join(map(str, series[:9]))
         facts.append(Fact(name=f"the slides' series at tau {tau:g}, {convention}", value=same, text=listed))
     for convention in ("paper", "prototype"):
-        found = [violations(partition_boundaries(tau, convention=convention), tau) for tau in TAUS]
-        for condition, violated in zip("AB", map(sum, zip(*found, strict=True)), strict=True):
+        broken = [violations(partition_boundaries(tau, convention=convention), tau) for tau in TAUS]
+        for condition, violated in zip("AB", map(sum, zip(*broken, strict=True)), strict=True):
             facts.append(Fact(name=f"condition ({condition}) is violated, {convention}", value=violated))
     return [*facts, _minimality(0.9)]
 
@@ -138,10 +138,10 @@ def examples() -> list[Fact]:
     index = product.index(Vectors.from_counters(three))
     rank = int(np.flatnonzero(index.rows == 0)[0])
     i, j, similarities, work = product.probe(index, rank, rank + 1)
-    found = [*zip(i.tolist(), j.tolist(), similarities.tolist(), strict=True)]
+    pairs = [*zip(i.tolist(), j.tolist(), similarities.tolist(), strict=True)]
     printed = algorithm1(three, Fraction(4, 5))
     as_printed = printed.comparisons[0] == 1 and (0, 2) in printed.pairs
-    single = float(work[COUNTERS.index("verifications")]) if found == [(0, 2, 0.8)] and as_printed else 0.0
+    single = float(work[COUNTERS.index("verifications")]) if pairs == [(0, 2, 0.8)] and as_printed else 0.0
     slides = similarity(three[0], Counter({2: 5, 3: 5}), Fraction(1))
     return [
         Fact(name="extraction example", value=scheme.readable(OBAMA) == OBAMA_SPOTS.split()),

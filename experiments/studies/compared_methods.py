@@ -237,7 +237,7 @@ def shown_seconds(timed: Mapping[str, Any]) -> Any:
 
 def _differences(points: Mapping[tuple[str, str], tuple[Curve, int]], baseline: str) -> dict[tuple[str, str], Cell]:
     """Return the difference to the baseline of each point, at the best or default threshold of both."""
-    found: dict[tuple[str, str], Cell] = {}
+    differences: dict[tuple[str, str], Cell] = {}
     for (label, kind), point in points.items():
         base = points.get((baseline, kind)) or points.get((baseline, BOTH)) or points[baseline, BEST]
         if label == baseline or point[0].tallies[0].shape[1] != base[0].tallies[0].shape[1]:
@@ -248,13 +248,13 @@ def _differences(points: Mapping[tuple[str, str], tuple[Curve, int]], baseline: 
         beyond = min(np.sum(samples <= 0), np.sum(samples >= 0))
         low, high = map(float, ends(samples))
         p = min(1.0, 2 * float(beyond + 1) / (len(samples) + 1))
-        found[label, kind] = {"difference": value, "difference_low": low, "difference_high": high, "p": p}
-    for key, p in holm({key: gap["p"] for key, gap in found.items()}).items():
-        gap = found[key]
+        differences[label, kind] = {"difference": value, "difference_low": low, "difference_high": high, "p": p}
+    for key, p in holm({key: gap["p"] for key, gap in differences.items()}).items():
+        gap = differences[key]
         mark = " *" if p < LEVEL else ""
         gap["p_holm"] = p
         gap["gap"] = "{difference:+.3f} ({difference_low:+.3f} to {difference_high:+.3f})".format(**gap) + mark
-    return found | {key: {"gap": "baseline"} for key in points if key[0] == baseline}
+    return differences | {key: {"gap": "baseline"} for key in points if key[0] == baseline}
 
 
 def _shared(parts: Sequence[OnCollection]) -> str:

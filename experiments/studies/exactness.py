@@ -91,9 +91,9 @@ def losses(*, tau: float, collections: int, documents: int, seed: int) -> dict[s
             "lost_here": _here(drawn, tau),
         }
         counts["pairs"] += len(wanted)
-        for name, found in variants.items():
-            counts[name] += len(wanted - found)
-            counts["false"] += len(found - wanted)
+        for name, pairs_of_variant in variants.items():
+            counts[name] += len(wanted - pairs_of_variant)
+            counts["false"] += len(pairs_of_variant - wanted)
     return {name: counts[name] for name in ("pairs", "lost_floating", "lost_rational", "lost_here", "false")}
 
 

@@ -242,14 +242,14 @@ class _Runs:
         exact = self.over(SPOTS)
         choices = [{"matcher": "lsh_native", "matcher.k": k, "matcher.l": l} for k, l in settings]  # noqa: E741
         cells = self._cells(over_splits, choices, WHOLE, decisions=False)
-        found = [OverSplits(tuple(of_seeds)) for of_seeds in cells]
-        best = int(np.argmax([each.value("development") for each in found]))
+        splits = [OverSplits(tuple(of_seeds)) for of_seeds in cells]
+        best = int(np.argmax([each.value("development") for each in splits]))
         paper = settings.index((6, 32))
         chosen = "{}, {}".format(*settings[best])
         times = {"exact": self._core_seconds({"matcher": "spotsigs_tight"})}
         times |= {"6, 32": self._core_seconds(choices[paper]), chosen: self._core_seconds(choices[best])}
-        difference = Difference(-Difference.of(exact, found).values)
-        published = Difference.of(found[paper], [exact])
+        difference = Difference(-Difference.of(exact, splits).values)
+        published = Difference.of(splits[paper], [exact])
         facts = [
             difference.fact(f"{self.name}: LSH-S, k and l chosen, less exact join: F1"),
             published.fact(f"{self.name}: LSH-S, k = 6, l = 32, less exact join: F1"),

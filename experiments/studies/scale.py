@@ -81,8 +81,8 @@ class Scale(Experiment):
         """Run all stages with each number of documents; return the table."""
         work = Work.begin(self.results, settings)
         with TracedMemory(SAMPLE_SECONDS, Path(os.devnull)) as untraced:  # compiles
-            found, _ = self._run(settings, _pages(work, settings, FEW)[0], untraced)
-            _require_equal(found, settings.method.tau or 1.0)
+            matched, _ = self._run(settings, _pages(work, settings, FEW)[0], untraced)
+            _require_equal(matched, settings.method.tau or 1.0)
         runs = [self._measured(work, settings, documents) for documents in self.documents]
         return _report(work, runs)
 
@@ -91,7 +91,7 @@ class Scale(Experiment):
         folder, size = _pages(work, settings, documents)
         wait_until_quiet(work.cache.patience)
         with ForeignLoad() as load, TracedMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
-            found, clusters = self._run(settings, folder, memory)
+            matched, clusters = self._run(settings, folder, memory)
         if load.cores > QUIET:
             work.cache.contended.append(f"{documents} documents")
         rows = stage_rows(folder / "trace.csv", documents, size)
@@ -100,12 +100,12 @@ class Scale(Experiment):
             "input_bytes": size,
             "memory": parse_memory(self.memory),
             "peak_bytes": max(int(row["peak_mb"] * 1e6) for row in rows),
-            "pairs": len(found.pairs),
+            "pairs": len(matched.pairs),
             "clusters": clusters,
-            "tasks": found.pairs.counters["tasks"],
-            "counters": dict(found.pairs.counters),
+            "tasks": matched.pairs.counters["tasks"],
+            "counters": dict(matched.pairs.counters),
             "rows": rows,
-            "join_in_memory_core_seconds": _require_equal(found, settings.method.tau or 1.0),
+            "join_in_memory_core_seconds": _require_equal(matched, settings.method.tau or 1.0),
             "tau": settings.method.tau,
         }
         write_json(work.folder / f"scale-{documents}.json", facts)
@@ -134,19 +134,19 @@ class Scale(Experiment):
             memory=budget,
         )
         try:
-            found = store.match(Jsonl(path=str(folder / "pages")))
+            matched = store.match(Jsonl(path=str(folder / "pages")))
         finally:
             log.removeHandler(recorder)  # the next run has a trace of its own
-        pairs = found.pairs
+        pairs = matched.pairs
         memory.stage = "clusters"
         clusters = cluster(pairs, clusters=settings.method.clusters)
-        decisions = decide(pairs.chunks(), clusters, settings.method.keep, compared=found.compared())
+        decisions = decide(pairs.chunks(), clusters, settings.method.keep, compared=matched.compared())
         held = cohesion(clusters, pairs.chunks())
         memory.stage = "tables"
         end_workers()
-        write_tables(folder, found.doc_ids, pairs, decisions, held)
+        write_tables(folder, matched.doc_ids, pairs, decisions, held)
         require(int(decisions.kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
-        return found, int(np.count_nonzero(clusters.sizes > 1))
+        return matched, int(np.count_nonzero(clusters.sizes > 1))
 
     def _draw(self, work: Work, documents: int, samples: list[TraceLine]) -> None:
         points = [Point(panel="", series=s.stage or "start", x=s.seconds, y=s.total / 1e6) for s in samples]
@@ -234,12 +234,12 @@ def stage_rows(path: Path, documents: int, size: int) -> list[dict[str, Any]]:
     ]
 
 
-def _require_equal(found: Matched[Segments, PairFiles], tau: float) -> float:
+def _require_equal(matched: Matched[Segments, PairFiles], tau: float) -> float:
     """Require that the pairs on disk equal those of a join in memory, bit for bit; return its core seconds."""
     from spotsigs.matching.prefix_join import self_join
     from spotsigs.records import Pairs, RowNumbers, Vectors
 
-    vectors, pairs = found.vectors, found.pairs.load()
+    vectors, pairs = matched.vectors, matched.pairs.load()
     whole = Vectors(
         np.array(vectors.indptr),
         np.array(vectors.ids),
@@ -250,7 +250,7 @@ def _require_equal(found: Matched[Segments, PairFiles], tau: float) -> float:
     began = process_time()
     joined = self_join(whole, tau)
     core = process_time() - began
-    expected = Pairs.build(found.rows[joined.i], found.rows[joined.j], joined.similarity, len(vectors))
+    expected = Pairs.build(matched.rows[joined.i], matched.rows[joined.j], joined.similarity, len(vectors))
     equal = all(np.array_equal(getattr(pairs, name), getattr(expected, name)) for name in ("i", "j", "similarity"))
     require(equal, "the pairs on disk differ from those of one join in memory: this is a fault of the program")
     return core

@@ -133,8 +133,8 @@ class Treatment:
 
     def collections(self, chosen: StudiedCollection, words: str = "") -> list[Any]:
         """Return the treated collection of each seed."""
-        found = chosen.composed(f"{self.data} {words}")
-        return [TemplateFree(collection=collection) for collection in found] if self.template_free else found
+        composed = chosen.composed(f"{self.data} {words}")
+        return [TemplateFree(collection=collection) for collection in composed] if self.template_free else composed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,30 +176,30 @@ class SignatureStudy(Experiment):
         """Write the tables and the figures; return them as text."""
         work = Work.begin(self.results, settings, SEVERAL)
         chosen = {name: StudiedCollection(**attributes) for name, attributes in self.collections.items()}
-        found: dict[str, Found] = {}
+        measured: dict[str, Measured] = {}
         mechanism: dict[str, Difference] = {}
         left_out, facts = [], []
         for name, collection in chosen.items():
             try:
-                found[name] = self._evaluated(work, name, collection, settings)
+                measured[name] = self._evaluated(work, name, collection, settings)
                 if collection.mechanism:
                     mechanism = self._mechanism(work, collection, settings)
                     facts = link_facts(_templates(collection))
             except InputError as error:
                 left_out.append(work.leave_out(name, error))
-        require(bool(found), "; ".join(left_out))
-        leads = {(name, treatment): self._lead(of, treatment) for name, of in found.items() for treatment in of}
+        require(bool(measured), "; ".join(left_out))
+        leads = {(name, treatment): self._lead(of, treatment) for name, of in measured.items() for treatment in of}
         tests = self.hypothesis_tests({key: lead for key, lead in leads.items() if chosen[key[0]].decides}, mechanism)
-        work.facts([*_facts(found), *_lead_facts(leads), *(test.fact() for test in tests), *facts])
+        work.facts([*_facts(measured), *_lead_facts(leads), *(test.fact() for test in tests), *facts])
         parts = [
-            work.table(self._quality(found), "signatures"),
+            work.table(self._quality(measured), "signatures"),
             work.table(_table_of_tests(tests), "tests"),
             self._draw_leads(work, leads),
             self._draw_splits(work, leads),
         ]
         return "\n\n".join([*parts, *left_out])
 
-    def _evaluated(self, work: Work, name: str, chosen: StudiedCollection, settings: Settings) -> Found:
+    def _evaluated(self, work: Work, name: str, chosen: StudiedCollection, settings: Settings) -> Measured:
         """Return the quality of each signature by treatment."""
         treatments = {
             label: Treatment(**attributes)
@@ -245,8 +245,8 @@ class SignatureStudy(Experiment):
             for rival in self.rivals
         }
 
-    def _lead(self, found: Found, treatment: str) -> Difference:
-        return Difference.of(found[treatment][self.leader], [found[treatment][rival] for rival in self.rivals])
+    def _lead(self, measured: Measured, treatment: str) -> Difference:
+        return Difference.of(measured[treatment][self.leader], [measured[treatment][rival] for rival in self.rivals])
 
     def hypothesis_tests(
         self, leads: Mapping[tuple[str, str], Difference], mechanism: Mapping[str, Difference]
@@ -269,7 +269,7 @@ class SignatureStudy(Experiment):
             for key, (difference, p) in sorted(family.items(), key=str)
         ]
 
-    def _quality(self, found: Mapping[str, Found]) -> Table:
+    def _quality(self, measured: Mapping[str, Measured]) -> Table:
         columns = [Column(name=name, title=name.capitalize()) for name in ("collection", "treatment", "signature")]
         for name, title in (SAMPLED | QUALITY).items():
             columns.append(Column(name=name, title=title, form=".1%" if name in ("lost", "left") else ".3f"))
@@ -277,7 +277,7 @@ class SignatureStudy(Experiment):
                 columns.append(Column(name=f"{name}_interval", title="95 %"))
         rows = [
             {"collection": name, "treatment": treatment, "signature": signature} | _row(of[treatment][signature])
-            for name, of in found.items()
+            for name, of in measured.items()
             for treatment, signature in product(of, self.signatures)
         ]
         return Table(caption="Quality by signature and treatment", columns=columns, rows=rows, notes=NOTES)
@@ -322,7 +322,7 @@ def over_collections(
     return {label: list(islice(results, len(stored))) for label in methods}
 
 
-Found = Mapping[str, Mapping[str, OverSplits]]
+Measured = Mapping[str, Mapping[str, OverSplits]]
 """Quality by treatment and signature."""
 
 
@@ -380,8 +380,8 @@ def _row(result: OverSplits) -> dict[str, Any]:
     return row
 
 
-def _facts(found: Mapping[str, Found]) -> Iterator[Fact]:
-    for name, of in found.items():
+def _facts(measured: Mapping[str, Measured]) -> Iterator[Fact]:
+    for name, of in measured.items():
         for treatment, by_signature in of.items():
             for signature, result in by_signature.items():
                 for measure in ("f1", "lost", "left", "macro_f1", "tau"):

@@ -96,10 +96,10 @@ def renumbered(parts: Sequence[NDArray[np.int32]], n_ids: int) -> tuple[list[NDA
         _mark(ids, words)
     before = np.zeros(len(words) + 1, np.int32)
     np.cumsum(np.bitwise_count(words), dtype=np.int32, out=before[1:])
-    found = [np.empty(len(ids), np.int32) for ids in parts]
-    for ids, numbers in zip(parts, found, strict=True):
+    renumbered_parts = [np.empty(len(ids), np.int32) for ids in parts]
+    for ids, numbers in zip(parts, renumbered_parts, strict=True):
         _rank(ids, words, before, numbers)
-    return found, int(before[-1])
+    return renumbered_parts, int(before[-1])
 
 
 @kernel

@@ -60,6 +60,6 @@ def flagged(flags: NDArray[np.bool_], first: int = 0) -> Iterator[NDArray[np.int
     for span in spans(len(flags)):
         if span.stop > first:
             start = max(span.start, first)
-            found = start + np.flatnonzero(flags[start : span.stop])
-            if len(found):
-                yield found
+            positions = start + np.flatnonzero(flags[start : span.stop])
+            if len(positions):
+                yield positions

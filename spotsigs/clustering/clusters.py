@@ -267,9 +267,9 @@ class Cohesion:
         position = position[several]
 
         def each(values: NDArray[Any], alone: float) -> NDArray[Any]:
-            found = np.full(len(labels), alone, values.dtype)
-            found[several] = values[position]
-            return found
+            of_labels = np.full(len(labels), alone, values.dtype)
+            of_labels[several] = values[position]
+            return of_labels
 
         lone = {"pairs": 0, "minimum": np.nan, "mean": np.nan, "apart": 0, "chain": False}
         return Cohesion(labels.astype(np.int32), **{name: each(getattr(self, name), lone[name]) for name in lone})

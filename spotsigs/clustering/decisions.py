@@ -125,10 +125,10 @@ def microseconds(date: str | None) -> int:
 
 
 def _moment(date: str) -> datetime | None:
-    if found := _TIMESTAMP.fullmatch(date):
-        date = f"{found[1]}T{found[2]}"
-    elif found := _PARTS.fullmatch(date):
-        date = f"{found[1]}-{found[2] or '01'}-01"
+    if match := _TIMESTAMP.fullmatch(date):
+        date = f"{match[1]}T{match[2]}"
+    elif match := _PARTS.fullmatch(date):
+        date = f"{match[1]}-{match[2] or '01'}-01"
     for form in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             return form(date)

@@ -166,18 +166,18 @@ def leaders_of(
         Threads of the kernels; one per available core if omitted.
     """
     exact_duplicates = ExactDuplicates.none(len(vectors)) if exact_duplicates is None else exact_duplicates
-    found = Undecided.build(exact_duplicates, priority, removed, new_from)
+    state = Undecided.build(exact_duplicates, priority, removed, new_from)
     classes = gathered(rarity_classes(vectors.document_frequencies), vectors.ids)
     rows = prefixed(vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, classes, tau, threads)
-    numbers = np.arange(len(found.first), dtype=np.int32)
-    batch = batched(found.units(numbers, found.rows), rows, vectors.n_signatures)
-    found.join_sets(True)
-    kernels.find_leaders(batch, tau, found.covered)
-    covered = np.flatnonzero(found.covered)
-    find_nearest(found, rows, found.units(covered, found.rows[covered]), batch, tau, both=both, threads=threads)
-    found.join_sets(False)
-    clusters = found.clusters()
-    return clusters, found.pairs(clusters, gathered(vectors.lengths, exact_duplicates.representatives), both)
+    numbers = np.arange(len(state.first), dtype=np.int32)
+    batch = batched(state.units(numbers, state.rows), rows, vectors.n_signatures)
+    state.join_sets(True)
+    kernels.find_leaders(batch, tau, state.covered)
+    covered = np.flatnonzero(state.covered)
+    find_nearest(state, rows, state.units(covered, state.rows[covered]), batch, tau, both=both, threads=threads)
+    state.join_sets(False)
+    clusters = state.clusters()
+    return clusters, state.pairs(clusters, gathered(vectors.lengths, exact_duplicates.representatives), both)
 
 
 def prefixed(
@@ -213,7 +213,7 @@ def batched(units: Units, rows: Prefixed, n_signatures: int) -> Indexed:
 
 
 def find_nearest(
-    found: Undecided,
+    state: Undecided,
     rows: Prefixed,
     units: Units,
     batch: Indexed,
@@ -223,10 +223,10 @@ def find_nearest(
     threads: int | None = None,
 ) -> None:
     """Find the most similar leader of some units among those of a batch, which cover them."""
-    out = found.nearest, found.similarity
+    out = state.nearest, state.similarity
 
     def search(begin: int, end: int) -> None:
         kernels.find_nearest(rows, units, begin, end, batch, tau, both, out)
 
     over_blocks(search, len(units.numbers), 1 if both else threads)
-    found.covered[units.numbers] |= found.nearest[units.numbers] >= 0
+    state.covered[units.numbers] |= state.nearest[units.numbers] >= 0

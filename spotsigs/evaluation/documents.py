@@ -62,8 +62,8 @@ def decided(kept: NDArray[np.bool_], truth: Truth) -> Decided:
     require(len(kept) == len(truth.labels), f"kept are {len(kept):,} documents, the truth {len(truth.labels):,}")
     known = _known(truth)
     of, kept = stories(truth)[known], kept[known]
-    n, found = len(np.unique(of)), len(np.unique(of[kept]))
-    return Decided(n, n - found, len(of) - n, int(np.count_nonzero(kept)) - found)
+    n, stories_kept = len(np.unique(of)), len(np.unique(of[kept]))
+    return Decided(n, n - stories_kept, len(of) - n, int(np.count_nonzero(kept)) - stories_kept)
 
 
 def b_cubed(clusters: Clusters, truth: Truth) -> tuple[float, float, float]:

@@ -302,5 +302,5 @@ def relative_recall(pairs: Pairs, base: Pairs) -> float:
     require(pairs.n == base.n, f"pairs are of {pairs.n:,} documents, the base of {base.n:,}")
     if len(base) == 0:
         return float("nan")
-    found = np.isin(base.i.astype(np.int64) * base.n + base.j, pairs.i.astype(np.int64) * pairs.n + pairs.j)
-    return float(found.mean())
+    is_joint = np.isin(base.i.astype(np.int64) * base.n + base.j, pairs.i.astype(np.int64) * pairs.n + pairs.j)
+    return float(is_joint.mean())

@@ -34,11 +34,11 @@ class Arc(Archive):
 
     def parse(self, line: bytes, stream: Content) -> Head:
         """Read a header, which is one line."""
-        found = _FIRST.fullmatch(line)
-        if found is None:
+        match = _FIRST.fullmatch(line)
+        if match is None:
             raise OSError(f"{line[:60]!r} is no record line")
-        fields = {name: value.decode("utf-8", "replace") for name, value in found.groupdict().items()}
-        return Head(line, fields["url"], block_length(found["length"]), fields)
+        fields = {name: value.decode("utf-8", "replace") for name, value in match.groupdict().items()}
+        return Head(line, fields["url"], block_length(match["length"]), fields)
 
     def documents(self, record: Record) -> Iterator[Document | Skipped]:
         """Yield the document of a record, if it is a page and complete."""

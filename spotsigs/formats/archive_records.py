@@ -334,8 +334,8 @@ class Archive(FileCollection):
             ids, follows, stays = list[bytes](), False, True
             if isinstance(record, Record):
                 ids, follows = self.links(record.head)
-                found = () if follows or record.is_too_large else self.documents(record)
-                stays = not any(isinstance(document, Document) and not keep(document) for document in found)
+                documents = () if follows or record.is_too_large else self.documents(record)
+                stays = not any(isinstance(document, Document) and not keep(document) for document in documents)
             at, inner = record.start
             for one in ids or [f"{at} {inner}".encode()]:
                 yield xxh3_64_intdigest(one), number, at, inner > 0, follows, stays
@@ -349,8 +349,8 @@ class Archive(FileCollection):
                     response = parse_response(record.take(LINE))
                     kind = record.head.fields.get("warc-type", "record")
                     kinds[f"{kind} {response.content_type} {response.status or ''}".strip()] += 1
-        found = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
-        return f"its first records are {found}; pages are HTML that a server delivered, and conversions to text"
+        counts = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+        return f"its first records are {counts}; pages are HTML that a server delivered, and conversions to text"
 
     def fault(self, path: Path) -> str | None:
         """Return why a file is no archive of this format, or None if it is one."""

@@ -157,22 +157,22 @@ class _Lines:
 
     def to_the_close(self, size: int, delimiter: str) -> list[bytes]:
         """Return the next lines up to the one that closes a quote, opened in a line of `size` bytes; none without."""
-        found: list[bytes] = []
+        lines: list[bytes] = []
 
         def inside() -> Iterator[str]:
             nonlocal size
             while size <= largest_page() and (line := self.next()):
-                found.append(line)
+                lines.append(line)
                 size += len(line) + MARK
-                yield _decoded(line) if found[1:] else f'"{_decoded(line)}'
+                yield _decoded(line) if lines[1:] else f'"{_decoded(line)}'
 
         try:
             next(csv.reader(inside(), delimiter=delimiter, strict=True))
             if size <= largest_page():
-                return found
+                return lines
         except (csv.Error, StopIteration):
             pass
-        self._ahead.extendleft(reversed(found))
+        self._ahead.extendleft(reversed(lines))
         return []
 
 
@@ -181,12 +181,12 @@ _CLOSE = '"'  # appended to the parsed lines: a line of its own, unless it close
 
 def _fields(lines: list[bytes], delimiter: str) -> list[bytes] | str | None:
     """Return the fields of a row, or None if a quote is open at its end."""
-    found = csv.reader([*map(_decoded, lines), _CLOSE], delimiter=delimiter)
+    reader = csv.reader([*map(_decoded, lines), _CLOSE], delimiter=delimiter)
     try:
-        fields = next(found)
+        fields = next(reader)
     except csv.Error as error:
         return f"the row cannot be read: {error}"
-    return None if found.line_num > len(lines) else [field.encode("latin-1") for field in fields]
+    return None if reader.line_num > len(lines) else [field.encode("latin-1") for field in fields]
 
 
 def _decoded(line: bytes) -> str:

@@ -105,17 +105,19 @@ def format_of(path: str, columns: Sequence[str] = ()) -> str:
     skipped with the reason when the input is read. The input and the errors are those of `collection_of`.
     """
     sources = find_sources(path)
-    found = Counter(_guess(source, len(sources) == 1, columns) for source in sources[:: max(1, len(sources) // SAMPLE)])
+    guesses = Counter(
+        _guess(source, len(sources) == 1, columns) for source in sources[:: max(1, len(sources) // SAMPLE)]
+    )
     if len(sources) == 1:
-        [guess] = found
+        [guess] = guesses
         if guess is None:
             raise InputError(
                 f"{path} is of no known format: neither a page nor {', '.join(sorted(set(FORMATS) - {'folder'}))}; "
                 f"name it by {option('data')}"
             )
         return guess.removesuffix("?")
-    certain = [guess for guess, _ in found.most_common() if guess and not guess.endswith("?")]
-    weak = [guess for guess, _ in found.most_common() if guess and guess.endswith("?")]
+    certain = [guess for guess, _ in guesses.most_common() if guess and not guess.endswith("?")]
+    weak = [guess for guess, _ in guesses.most_common() if guess and guess.endswith("?")]
     return [*certain, *weak, "folder"][0].removesuffix("?")
 
 

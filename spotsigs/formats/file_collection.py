@@ -70,10 +70,10 @@ class FileCollection(CopyableCollection):
     def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
         """Iterate over the records of a shard."""
         if self.seekable and compression(source.path) == "plain":
-            found = self.pieces(source, start, stop)
+            pieces = self.pieces(source, start, stop)
         else:
-            found = resumed_pass(source.path, start, stop, self, partial(self.pieces, source))
-        return (parse() for _, (_, parse) in found if parse is not None)
+            pieces = resumed_pass(source.path, start, stop, self, partial(self.pieces, source))
+        return (parse() for _, (_, parse) in pieces if parse is not None)
 
     def sources(self) -> list[InputFile]:
         """Return the files of the collection."""

@@ -74,10 +74,10 @@ class Folder(CopyableCollection):
 
     def sources(self) -> list[InputFile]:
         """Return the files of the collection."""
-        found = find_sources(self.path)
+        files = find_sources(self.path)
         if self.path != "-":
-            return found
-        names = [Path(os.fsdecode(line.rstrip(b"\r\n"))) for _, line in lines(found[0].path) if line.strip()]
+            return files
+        names = [Path(os.fsdecode(line.rstrip(b"\r\n"))) for _, line in lines(files[0].path) if line.strip()]
         sources = [InputFile(name, file_name(name)) for name in names]
         require(bool(sources), "standard input names no file; give one name a line")
         return sources
@@ -111,10 +111,10 @@ class Folder(CopyableCollection):
         if suffix in self.text_suffixes:
             return "text/plain"
         try:
-            found = source.path.is_file() and _HTML.match(read_head(source.path, 1 << 10))
+            is_html = source.path.is_file() and _HTML.match(read_head(source.path, 1 << 10))
         except READ_ERRORS:
             return None
-        return "text/html" if found else None
+        return "text/html" if is_html else None
 
     def _record(self, source: InputFile) -> Document | Skipped:
         media_type = self._media_type(source)

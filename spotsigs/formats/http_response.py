@@ -55,8 +55,8 @@ class Response:
 
 def content_type(header: str) -> tuple[str, str | None]:
     """Split a Content-Type header into media type, in lower case, and charset."""
-    found = _CHARSET.search(header)
-    return header.partition(";")[0].strip().lower(), found[1] if found else None
+    match = _CHARSET.search(header)
+    return header.partition(";")[0].strip().lower(), match[1] if match else None
 
 
 def parse_response(block: bytes) -> Response:

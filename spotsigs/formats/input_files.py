@@ -75,38 +75,38 @@ def find_sources(path: str) -> list[InputFile]:
     if given.is_file():
         return [InputFile(given, file_name(Path(given.name)))]
     if given.is_dir():
-        found = list(_walk(given, given))
-        require(bool(found), f"the folder {path} contains no file; give another path")
+        files = list(_walk(given, given))
+        require(bool(files), f"the folder {path} contains no file; give another path")
     elif glob.has_magic(path):
-        found = _matching(path)
-        require(bool(found), f"no file matches {path}; give another path")
+        files = _matching(path)
+        require(bool(files), f"no file matches {path}; give another path")
     else:
         raise InputError(f"{path} does not exist; give a file, a folder or a pattern such as 'crawl/*.gz'")
-    return sorted(found, key=lambda source: source.name)
+    return sorted(files, key=lambda source: source.name)
 
 
 def _matching(pattern: str) -> list[InputFile]:
     """Return the files that match a pattern or are below a folder that does, and folders that cannot be searched."""
     root = Path(re.split(r"[*?\[]", pattern, maxsplit=1)[0] + "x").parent
     deep = "**" in pattern
-    found: dict[Path, InputFile] = {}
+    files: dict[Path, InputFile] = {}
     if deep:  # glob follows links, which may lead to folders above
         parts = Path(pattern).relative_to(root).parts
         inside = (source for source in _walk(root, root) if _matches(source.path.relative_to(root).parts, parts))
-        found = {source.path: source for source in inside}
+        files = {source.path: source for source in inside}
     for path in [] if deep else map(Path, glob.glob(pattern)):
         if path.is_dir():
-            found |= {source.path: source for source in _walk(path, root)}
+            files |= {source.path: source for source in _walk(path, root)}
         else:
-            found[path] = InputFile(path, file_name(path.relative_to(root)))
+            files[path] = InputFile(path, file_name(path.relative_to(root)))
     wanted = Path(pattern).relative_to(root).parts
     before = wanted[: wanted.index("**")] if "**" in wanted else wanted
     for source in _walk(root, root, None if deep else len(wanted) - 1):
         hides = source.fault and (deep or not source.path.is_symlink())  # other patterns follow links
         hides = hides and not source.path.is_file()
         if hides and all(map(fnmatch, source.path.relative_to(root).parts, before)):
-            found.setdefault(source.path, source)
-    return list(found.values())
+            files.setdefault(source.path, source)
+    return list(files.values())
 
 
 def _matches(parts: Sequence[str], wanted: Sequence[str]) -> bool:
@@ -153,8 +153,8 @@ def _walk(folder: Path, root: Path, depth: int | None = None) -> Iterator[InputF
         folders[:] = [name for name in visible if name not in links and name not in results]
         if depth is not None and len(below.relative_to(root).parts) >= depth:
             folders.clear()
-        found = [below / name for name in names if not name.startswith(".")]
-        yield from (InputFile(path, file_name(path.relative_to(root)), _outside(path, root)) for path in found)
+        paths = [below / name for name in names if not name.startswith(".")]
+        yield from (InputFile(path, file_name(path.relative_to(root)), _outside(path, root)) for path in paths)
     yield from unreadable
 
 

@@ -37,8 +37,8 @@ class Jsonl(RowCollection):
     def fault(self, path: Path) -> str | None:
         """Return why a file is not JSON lines; an empty one is."""
         head = read_head(path)
-        found = _LINE.search(head)
-        is_text = b"\0" not in head[: found.start()] if found else not head.strip()
+        match = _LINE.search(head)
+        is_text = b"\0" not in head[: match.start()] if match else not head.strip()
         return wide_fault(head) or (None if is_text else f"the file is not JSON lines: it begins with {head[:24]!r}")
 
     def cut(self, path: Path) -> list[tuple[int, int]]:

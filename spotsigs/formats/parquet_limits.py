@@ -75,10 +75,10 @@ def page_sizes(file: IO[bytes], chunks: Iterable[Chunk]) -> Sizes:
     """Return the sizes of the pages of columns; raise ValueError for a damaged header."""
     pages = dictionaries = value = 0
     for chunk in chunks:
-        found = list(_pages(file, chunk))
-        pages += max((size for size, _, _ in found), default=0)
-        dictionaries += max((size for size, _, is_dictionary in found if is_dictionary), default=0)
-        value += max((size // max(values, 1) for size, values, _ in found), default=0)
+        headers = list(_pages(file, chunk))
+        pages += max((size for size, _, _ in headers), default=0)
+        dictionaries += max((size for size, _, is_dictionary in headers if is_dictionary), default=0)
+        value += max((size // max(values, 1) for size, values, _ in headers), default=0)
     return Sizes(pages, dictionaries, value)
 
 
@@ -105,14 +105,14 @@ class _Struct:
 
     def fields(self, wanted: Mapping[int, Any], depth: int = 0) -> dict[int, Any]:
         """Read the structure and return the wanted fields: by number, those wanted of the structures in each."""
-        found: dict[int, Any] = {}
+        values: dict[int, Any] = {}
         name = 0
         while header := self._byte():
             name = name + (header >> 4) if header >> 4 else self._integer()
             value = self._value(header & 15, wanted.get(name, {}), depth)
             if name in wanted:
-                found[name] = value
-        return found
+                values[name] = value
+        return values
 
     def _value(self, kind: int, wanted: Mapping[int, Any], depth: int) -> Any:
         match kind:

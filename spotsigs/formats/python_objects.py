@@ -83,8 +83,8 @@ def input_pages(pages: Any, columns: Mapping[str, str], *, kept: bool = True) ->
     if kind in _FRAMES:
         return _frame(pages, list(getattr(pages, _FRAMES[kind])), wanted)
     if kind in _SERIES or (kind.startswith("pyarrow.") and "Array" in kind):
-        found = [InputPage(present(value), None) for value in _values(pages)]
-        return InputPages(found, len(found), lambda _: None, partial(_taken, pages))
+        listed = [InputPage(present(value), None) for value in _values(pages)]
+        return InputPages(listed, len(listed), lambda _: None, partial(_taken, pages))
     if not isinstance(pages, Iterable):
         raise InputError(
             f"pages is a {type(pages).__name__}, which contains no pages; give a list, frame, table or data set"
@@ -122,8 +122,8 @@ def _frame(pages: Any, names: list[Any], wanted: Mapping[str, Any]) -> InputPage
 
     nothing = [None] * len(pages)
     html, text = (column(wanted[option]) or nothing for option in ("html", "text"))
-    found = [_page(*contents) for contents in zip(html, text, strict=True)]
-    return InputPages(found, len(found), column, partial(_taken, pages))
+    listed = [_page(*contents) for contents in zip(html, text, strict=True)]
+    return InputPages(listed, len(listed), column, partial(_taken, pages))
 
 
 def _require_content(wanted: Mapping[str, Any], names: Iterable[Any]) -> None:

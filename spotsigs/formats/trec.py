@@ -41,10 +41,10 @@ class Trec(FileCollection):
 
     def fault(self, path: Path) -> str | None:
         """Return why a file is not in TREC form."""
-        found = _OPENS.search(head := read_head(path))
-        if found and re.match(rb"[ \t]*\r(?!\n)", head[found.end() :]):
+        match = _OPENS.search(head := read_head(path))
+        if match and re.match(rb"[ \t]*\r(?!\n)", head[match.end() :]):
             return "its lines end in carriage returns alone; write line feeds: tr '\\r' '\\n'"
-        return None if found else "the file is not in TREC form: no <DOC> at its beginning"
+        return None if match else "the file is not in TREC form: no <DOC> at its beginning"
 
     def without_pages(self, skipped: Sized) -> str:
         """Return what a document is."""

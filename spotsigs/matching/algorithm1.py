@@ -108,10 +108,10 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
 
         A pair within one partition is found from both of its documents. The counters are in the order of `COUNTERS`.
         """
-        found: tuple[IntArray, IntArray, FloatArray, IntArray] = _probe_block(
+        matches: tuple[IntArray, IntArray, FloatArray, IntArray] = _probe_block(
             index, start, stop, self.tau, self.pruning, self.local_order
         )
-        return found
+        return matches
 
     def memory_bytes(self, vectors: Vectors) -> int:
         """Return the paper's lower bound (section 5.4.1): 4 + 2 + 4 bytes for each entry, 4 for each document."""

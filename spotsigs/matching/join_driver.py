@@ -133,8 +133,8 @@ def _scan(rows: Rows, lengths: NDArray[np.int64], limit: int, n_signatures: int,
         kernels.scan_rows(rows, lengths, limit, begin, end, hashes, *counts)
 
     def confirm(begin: int, end: int) -> tuple[int, int]:
-        found: tuple[int, int] = kernels.confirm_copies(rows, begin, end, copy_of)
-        return found
+        confirmed_rows: tuple[int, int] = kernels.confirm_copies(rows, begin, end, copy_of)
+        return confirmed_rows
 
     stages.each(scan, cuts, seen, most)
     stages.end("scan")
@@ -147,7 +147,7 @@ def _scan(rows: Rows, lengths: NDArray[np.int64], limit: int, n_signatures: int,
     return Side(rows, lengths, limit, sum(seen[1:], seen[0]), np.maximum.reduce(most), copy_of, collided)
 
 
-class Found(NamedTuple):
+class RowPairs(NamedTuple):
     """Similar pairs of distinct documents, each identified by its first row."""
 
     a: NDArray[np.int32]
@@ -155,12 +155,12 @@ class Found(NamedTuple):
     similarity: FloatArray
 
 
-def found_pairs(size: int) -> Found:
+def row_pairs(size: int) -> RowPairs:
     """Return arrays for pairs."""
-    return Found(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size))
+    return RowPairs(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size))
 
 
-def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
+def search(a: Side, b: Side, tau: float, stages: Stages) -> RowPairs:
     """Find the similar pairs of distinct documents between ``a`` and ``b``, or within ``a`` if ``b is a``."""
     own_side = a is b
     sides = [a] if own_side else [a, b]
@@ -178,11 +178,11 @@ def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
     most = max(int(side.most.max(initial=2)) for side in sides)
     parts = BandJoin(documents[x], documents[y], own_side, tables, order, unshared, most).run(bands, stages)
     if swapped:
-        parts = [Found(part.b, part.a, part.similarity) for part in parts]
+        parts = [RowPairs(part.b, part.a, part.similarity) for part in parts]
     parts += _compare_long(a, b, numbered[0], numbered[-1], tau)
-    found = _concatenate(parts)
+    pairs = _concatenate(parts)
     stages.end("join")
-    return found
+    return pairs
 
 
 def _prefixes(tables: Bounds, bands: Sequence[tuple[int, int]], own_side: bool) -> NDArray[np.int32]:
@@ -195,16 +195,16 @@ def _prefixes(tables: Bounds, bands: Sequence[tuple[int, int]], own_side: bool) 
     return prefix
 
 
-def _concatenate(parts: list[Found]) -> Found:
+def _concatenate(parts: list[RowPairs]) -> RowPairs:
     """Concatenate the parts, which are removed from the list one by one to free their memory."""
     size = sum(len(part.a) for part in parts)
-    found = found_pairs(size)
+    pairs = row_pairs(size)
     while parts:
         part = parts.pop()
         begin = size - len(part.a)
-        found.a[begin:size], found.b[begin:size], found.similarity[begin:size] = part
+        pairs.a[begin:size], pairs.b[begin:size], pairs.similarity[begin:size] = part
         size = begin
-    return found
+    return pairs
 
 
 class Numbered(NamedTuple):
@@ -282,14 +282,14 @@ class BandJoin:
     scratches: SimpleQueue[Scratch] = field(default_factory=SimpleQueue)
     pairs: int = 0  # so far, at most: threads add to it at the same time
 
-    def run(self, bands: Sequence[tuple[int, int]], stages: Stages) -> list[Found]:
+    def run(self, bands: Sequence[tuple[int, int]], stages: Stages) -> list[RowPairs]:
         """Return the similar pairs in parts; ``a`` are the first rows of probing documents."""
         for _ in range(stages.threads):
             self.scratches.put(self._scratch())
         submit = stages.pool.submit
         ahead = (stages.threads + 1) // 2  # more indexes at a time only use memory
         inverted = deque(submit(self._invert, *band) for band in bands[:ahead])
-        tasks: deque[tuple[Future[tuple[Postings, float]], list[Future[list[Found]]]]] = deque()
+        tasks: deque[tuple[Future[tuple[Postings, float]], list[Future[list[RowPairs]]]]] = deque()
         for k, (lowest, highest) in enumerate(bands):
             begin, end = int(self.probing.first[lowest]), int(self.probing.first[highest + 1])
             cuts = np.linspace(begin, end, min(max((end - begin) // 2048, 1), 16) + 1).astype(np.int64).tolist()
@@ -301,18 +301,18 @@ class BandJoin:
                 inverted.append(submit(self._invert, *bands[k + ahead]))
             probes += [submit(self._look_up, postings, *part) for part in ranges[split:]]
             tasks.append((postings, probes))
-        found: list[Found] = []
+        pieces: list[RowPairs] = []
         inverting = 0.0
         while tasks:  # popping frees the postings of finished bands
             postings, probes = tasks.popleft()
             inverting += postings.result()[1]
-            found += [piece for probe in probes for piece in probe.result()]
-            require_listable(sum(len(piece.a) for piece in found))
+            pieces += [piece for probe in probes for piece in probe.result()]
+            require_listable(sum(len(piece.a) for piece in pieces))
         stages.transfer("postings", inverting / stages.threads)
         states = [self.scratches.get().state for _ in range(stages.threads)]
         for name, index in (("postings", 1), ("candidates", 2), ("verifications", 3)):
             stages.counters[name] += sum(int(state[index]) for state in states)
-        return found
+        return pieces
 
     def _invert(self, lowest: int, highest: int) -> tuple[Postings, float]:
         """Return the postings to probe with documents of ``lowest`` to ``highest`` tokens, and the seconds taken."""
@@ -327,9 +327,9 @@ class BandJoin:
         postings = Postings(starts, entries, unshared, int(self.indexed.first[shortest]))
         return postings, time.perf_counter() - began
 
-    def _look_up(self, postings: Future[tuple[Postings, float]], begin: int, end: int) -> list[Found]:
+    def _look_up(self, postings: Future[tuple[Postings, float]], begin: int, end: int) -> list[RowPairs]:
         """Probe with the documents ``begin:end``; return the pairs in parts."""
-        inverted, found, scratch = postings.result()[0], [], self.scratches.get()
+        inverted, pieces, scratch = postings.result()[0], [], self.scratches.get()
         try:
             while begin < end:
                 begin = kernels.probe(
@@ -338,11 +338,11 @@ class BandJoin:
                 size = int(scratch.state[kernels.FOUND])
                 self.pairs += size
                 require_listable(self.pairs)
-                found.append(found_pairs(size))
-                kernels.name_pairs(scratch.found, self.probing, self.indexed, found[-1])
+                pieces.append(row_pairs(size))
+                kernels.name_pairs(scratch.verified, self.probing, self.indexed, pieces[-1])
         finally:
             self.scratches.put(scratch)  # others wait for it
-        return found
+        return pieces
 
     def _scratch(self) -> Scratch:
         """Return the scratch arrays of a thread; the system allocates only the pages that are written."""
@@ -353,7 +353,7 @@ class BandJoin:
             marks=np.zeros(len(self.order.further) - 1, np.uint8 if self.most < 2**8 else np.int32),
             reach=np.empty(longest_prefix + 1, np.uint32),
             candidates=np.empty((2, n + kernels.BATCH), np.uint32),
-            found=np.empty((3, n + kernels.BATCH + 2**16), np.uint32),
+            verified=np.empty((3, n + kernels.BATCH + 2**16), np.uint32),
             state=np.zeros(5, np.int64),
         )
 
@@ -371,22 +371,22 @@ def _bands(first: NDArray[np.int64]) -> list[tuple[int, int]]:
     return bands
 
 
-def _compare_long(a: Side, b: Side, of_a: Numbered, of_b: Numbered, tau: float) -> list[Found]:
+def _compare_long(a: Side, b: Side, of_a: Numbered, of_b: Numbered, tau: float) -> list[RowPairs]:
     """Compare the documents that are not expanded into tokens, each with all others that pass the length filter."""
     all_b = np.concatenate([of_b.row_of, of_b.long])
     # within one side, a document is compared with those before it
     upto = len(of_b.row_of) + np.arange(len(of_a.long)) if a is b else np.full(len(of_a.long), len(all_b))
-    found = [_compare(a, b, row, all_b[:end], tau) for row, end in zip(of_a.long, upto, strict=True)]
+    pieces = [_compare(a, b, row, all_b[:end], tau) for row, end in zip(of_a.long, upto, strict=True)]
     if a is not b:
-        found += [Found(y, x, s) for x, y, s in (_compare(b, a, row, of_a.row_of, tau) for row in of_b.long)]
-    return found
+        pieces += [RowPairs(y, x, s) for x, y, s in (_compare(b, a, row, of_a.row_of, tau) for row in of_b.long)]
+    return pieces
 
 
 WIDER = 2.0**-50
 """Fraction that widens the length filter, since lengths above 2**53 round in float64."""
 
 
-def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float) -> Found:
+def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float) -> RowPairs:
     """Compare one row of ``a`` with the rows ``others`` of ``b``, sorted by length, that pass the length filter."""
     length, lengths = a.lengths[row], b.lengths[others]
     with np.errstate(over="ignore"):  # at the smallest thresholds any length passes; the test itself follows
@@ -398,17 +398,17 @@ def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float) 
     similarity = overlap / (length + lengths[begin:end] - overlap)
     similar = similarity >= tau
     partners = others[begin:end][similar]
-    return Found(np.full(len(partners), row, np.int32), partners, similarity[similar])
+    return RowPairs(np.full(len(partners), row, np.int32), partners, similarity[similar])
 
 
-def expand(a: Side, b: Side, found: Found, stages: Stages) -> Found:
+def expand(a: Side, b: Side, pairs: RowPairs, stages: Stages) -> RowPairs:
     """Expand similar documents to pairs of all rows, including exact duplicates.
 
     The pairs are sorted by rows; within one side, the first row is the lower one. Raise InputError if there are more
     than 2**31 pairs.
     """
-    links = _links(found, a is b, b.copy_of)
-    del found
+    links = _links(pairs, a is b, b.copy_of)
+    del pairs
     starts, out = _first_pairs(a, b, links, stages)
     del links  # free the links before the remaining pages of the result are written
 
@@ -420,29 +420,29 @@ def expand(a: Side, b: Side, found: Found, stages: Stages) -> Found:
     return out
 
 
-def _links(found: Found, own_side: bool, copy_of: NDArray[np.int32]) -> Links:
+def _links(pairs: RowPairs, own_side: bool, copy_of: NDArray[np.int32]) -> Links:
     """Return the similar rows of each row; within one side, later ones only for rows that have duplicates."""
     copied = kernels.mark_copied(copy_of)
-    links = Links(np.zeros(len(copy_of) + 2, np.int64), *found_pairs(0)[1:])
-    kernels.link(found, own_side, copied, links, False)
+    links = Links(np.zeros(len(copy_of) + 2, np.int64), *row_pairs(0)[1:])
+    kernels.link(pairs, own_side, copied, links, False)
     np.cumsum(links.start, out=links.start)
-    links = Links(links.start, *found_pairs(int(links.start[-1]))[1:])
-    kernels.link(found, own_side, copied, links, True)
+    links = Links(links.start, *row_pairs(int(links.start[-1]))[1:])
+    kernels.link(pairs, own_side, copied, links, True)
     return links
 
 
-def _first_pairs(a: Side, b: Side, links: Links, stages: Stages) -> tuple[NDArray[np.int64], Found]:
+def _first_pairs(a: Side, b: Side, links: Links, stages: Stages) -> tuple[NDArray[np.int64], RowPairs]:
     """Return the start of each row's pairs, and the pairs with the partners of all first rows filled in."""
     n = len(a.copy_of)
     cuts = np.linspace(0, n, stages.threads + 1).astype(np.int64)
     partners, passed = np.zeros(n, np.int64), np.zeros(n, np.int32)
 
-    def visit(begin: int, end: int, fill: bool, cursor: NDArray[np.int64], out: Found) -> None:
+    def visit(begin: int, end: int, fill: bool, cursor: NDArray[np.int64], out: RowPairs) -> None:
         kernels.list_partners(links, b.copy_of, a is b, begin, end, cursor, passed, out, fill)
 
-    stages.each(partial(visit, fill=False, cursor=partners, out=found_pairs(0)), cuts)
+    stages.each(partial(visit, fill=False, cursor=partners, out=row_pairs(0)), cuts)
     starts = kernels.pair_starts(a.copy_of, partners, passed)
     require_listable(int(starts[-1]))
-    out = found_pairs(int(starts[-1]))
+    out = row_pairs(int(starts[-1]))
     stages.each(partial(visit, fill=True, cursor=starts[:-1].copy(), out=out), cuts)
     return starts, out

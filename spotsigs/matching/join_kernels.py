@@ -90,8 +90,8 @@ class Scratch(NamedTuple):
     marks: NDArray[Any]  # (n_signatures,) count of each signature in the document that is verified
     reach: NDArray[np.uint32]  # (longest prefix + 1,) first document that is too long for each prefix position
     candidates: NDArray[np.uint32]  # (2, indexed documents + batch) probing document; candidate minus the offset
-    found: NDArray[np.uint32]  # (3, capacity) probing document, partner, overlap
-    state: NDArray[np.int64]  # (5,) version; scanned postings, candidates, verifications; number of pairs in `found`
+    verified: NDArray[np.uint32]  # (3, capacity) probing document, partner, overlap
+    state: NDArray[np.int64]  # (5,) version; scanned postings, candidates, verifications; number of pairs in `verified`
 
 
 VERSION, SCANNED, CANDIDATES, VERIFIED, FOUND = range(5)
@@ -372,13 +372,13 @@ def probe(
     end: Any,
     scratch: Any,
 ) -> Any:
-    """Find the similar indexed documents of the probing documents ``begin:end``; stop before ``found`` may overflow.
+    """Find the similar indexed documents of the probing documents ``begin:end``; stop before ``verified`` may overflow.
 
     Return the first document that was not probed.
     """
     state = scratch.state
     size = np.uint64(indexed.first[-1] - postings.offset)
-    room = scratch.found.shape[1] - scratch.candidates.shape[1]
+    room = scratch.verified.shape[1] - scratch.candidates.shape[1]
     top = np.uint64((1 << 8 * scratch.common.itemsize) - 1)
     length, k, spacing = np.int64(-1), np.uint64(0), np.uint64(0)
     version = np.uint64(state[VERSION])
@@ -479,8 +479,8 @@ def _count_common(
 
 @kernel
 def _verify(probing: Documents, indexed: Documents, offset: Any, least: Any, scratch: Scratch, n: Any) -> None:
-    """Verify ``n`` candidates: append those whose overlap is large enough to ``found``."""
-    candidates, marks, found, state = scratch.candidates, scratch.marks, scratch.found, scratch.state
+    """Verify ``n`` candidates: append those whose overlap is large enough to ``verified``."""
+    candidates, marks, verified, state = scratch.candidates, scratch.marks, scratch.verified, scratch.state
     state[CANDIDATES] += np.int64(n)
     n = _filter_by_sketch(probing, indexed, offset, least, candidates, n)
     state[VERIFIED] += np.int64(n)
@@ -515,9 +515,9 @@ def _verify(probing: Documents, indexed: Documents, offset: Any, least: Any, scr
             overlap += min(np.int32(marks[np.uint32(others.ids[k])]), others.counts[k])
         if overlap >= least[probing.lengths[d] + indexed.lengths[y]]:
             m = np.uint64(state[FOUND])
-            found[0, m] = d
-            found[1, m] = y
-            found[2, m] = overlap
+            verified[0, m] = d
+            verified[1, m] = y
+            verified[2, m] = overlap
             state[FOUND] += 1
     for k in range(begin, end):
         marks[np.uint32(own.ids[k])] = 0
@@ -545,14 +545,14 @@ def _filter_by_sketch(probing: Documents, indexed: Documents, offset: Any, least
 
 
 @kernel
-def name_pairs(found: Any, probing: Documents, indexed: Documents, out: Any) -> None:
+def name_pairs(pairs: Any, probing: Documents, indexed: Documents, out: Any) -> None:
     """Translate the pairs of documents found by `probe` to rows and similarities, the arrays ``out``."""
     row_a, row_b, similarity = out
     for m in range(len(similarity)):
-        d, y = np.uint64(found[0, m]), np.uint64(found[1, m])
+        d, y = np.uint64(pairs[0, m]), np.uint64(pairs[1, m])
         total = np.int64(probing.lengths[d]) + indexed.lengths[y]
         row_a[m], row_b[m] = probing.row_of[d], indexed.row_of[y]
-        similarity[m] = found[2, m] / (total - np.int64(found[2, m]))
+        similarity[m] = pairs[2, m] / (total - np.int64(pairs[2, m]))
 
 
 class Links(NamedTuple):
@@ -574,13 +574,13 @@ def mark_copied(copy_of: Any) -> Any:
 
 
 @kernel
-def link(found: Any, own_side: Any, copied: Any, links: Links, fill: Any) -> None:
+def link(pairs: Any, own_side: Any, copied: Any, links: Links, fill: Any) -> None:
     """Count the links of each row ``r`` in ``start[r + 2]``; if ``fill``, write them from ``start[r + 1]`` on.
 
     Links are directed from the second row of a pair to the first. Within one side, they are directed from the later row
     to the earlier one, and also back if the earlier row has duplicates, which may come after its partner.
     """
-    a, b, similarity = found
+    a, b, similarity = pairs
     for m in range(len(a)):
         early, late = (min(a[m], b[m]), max(a[m], b[m])) if own_side else (a[m], b[m])
         _link(late, early, similarity[m], links, fill)

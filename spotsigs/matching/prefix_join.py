@@ -125,7 +125,7 @@ def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets:
     InputError
         If tau or threads is out of range, or there are more than 2**31 pairs.
     """
-    from spotsigs.matching.join_driver import Stages, expand, found_pairs, read, search
+    from spotsigs.matching.join_driver import Stages, expand, read, row_pairs, search
 
     tau = _checked(tau, sets, vectors)
     # for longer rows the quotient may round to 1 although they are not equal
@@ -135,8 +135,8 @@ def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets:
         [side] = read([vectors], sets, stages, count=not copies_only)
         if copies_only and side.collided:
             [side] = read([vectors], sets, stages)
-        found = [found_pairs(0) if copies_only and not side.collided else search(side, side, tau, stages)]
-        i, j, similarity = expand(side, side, found.pop(), stages)  # pop() lets `expand` free them
+        pieces = [row_pairs(0) if copies_only and not side.collided else search(side, side, tau, stages)]
+        i, j, similarity = expand(side, side, pieces.pop(), stages)  # pop() lets `expand` free them
     overlap = Overlap(np.diff(vectors.indptr) if sets else vectors.lengths)
     return Pairs(i, j, similarity, len(vectors), stages.seconds, stages.counters, overlap)
 

@@ -46,42 +46,42 @@ def leaders_on_disk(
     """
     stored = open_vectors(store)
     n, reader = len(stored), stored.store
-    found = Undecided.build(stored.exact_duplicates, priority, removed, new_from)
-    found.join_sets(True)
-    row_of = gathered(scattered(np.arange(n, dtype=np.int32), stored.rows), found.rows)
+    state = Undecided.build(stored.exact_duplicates, priority, removed, new_from)
+    state.join_sets(True)
+    row_of = gathered(scattered(np.arange(n, dtype=np.int32), stored.rows), state.rows)
     rows = _RowsOnDisk(reader, tau, max(memory - n * BYTES_A_RESULT, memory // 8), threads)
     start, by_row = 0, np.argsort(row_of, kind="stable").astype(np.int32)
-    while len(numbers := _next(found, start, row_of, stored.vectors.indptr, rows.memory // 2)):
+    while len(numbers := _next(state, start, row_of, stored.vectors.indptr, rows.memory // 2)):
         start = int(numbers[-1]) + 1
         known, at = np.unique(row_of[numbers], return_inverse=True)
         prefixes = rows.some(known)
-        batch = batched(found.units(numbers, at), prefixes, stored.vectors.n_signatures)
+        batch = batched(state.units(numbers, at), prefixes, stored.vectors.n_signatures)
         del prefixes
         covered = np.zeros(len(numbers), np.bool_)
         find_leaders(batch, tau, covered)
-        found.covered[numbers] = covered
-        _cover(found, batch, rows, by_row, row_of, start, both)
-    found.join_sets(False)
-    clusters = found.clusters()
+        state.covered[numbers] = covered
+        _cover(state, batch, rows, by_row, row_of, start, both)
+    state.join_sets(False)
+    clusters = state.clusters()
     lengths = stored.vectors.lengths.astype(np.min_scalar_type(stored.vectors.lengths.max(initial=0)))
     lengths = gathered(scattered(lengths, stored.rows), stored.exact_duplicates.representatives)
-    return clusters, found.pairs(clusters, lengths, both)
+    return clusters, state.pairs(clusters, lengths, both)
 
 
 def _next(
-    found: Undecided, start: int, row_of: NDArray[np.int32], indptr: NDArray[np.int64], memory: int
+    state: Undecided, start: int, row_of: NDArray[np.int32], indptr: NDArray[np.int64], memory: int
 ) -> NDArray[np.int64]:
     """Return the next units without a leader whose rows fit into memory, at least one."""
-    numbers = start + np.flatnonzero(~found.covered[start : start + max(memory // BYTES_A_ROW, 1)])
+    numbers = start + np.flatnonzero(~state.covered[start : start + max(memory // BYTES_A_ROW, 1)])
     if not len(numbers):
-        numbers = start + np.flatnonzero(~found.covered[start:])[:1]
+        numbers = start + np.flatnonzero(~state.covered[start:])[:1]
     sizes = indptr[row_of[numbers] + 1] - indptr[row_of[numbers]]
     used = np.cumsum(sizes * BYTES_A_LEADER_ENTRY + BYTES_A_ROW)
     return numbers[: max(int(np.searchsorted(used, memory, side="right")), 1)]
 
 
 def _cover(
-    found: Undecided,
+    state: Undecided,
     batch: Indexed,
     rows: _RowsOnDisk,
     by_row: NDArray[np.int32],
@@ -93,11 +93,11 @@ def _cover(
     for begin, end in rows.spans():
         first, last = np.searchsorted(row_of, [begin, end], sorter=by_row)
         numbers = by_row[first:last]
-        numbers = numbers[found.covered[numbers] | (numbers >= start)]
+        numbers = numbers[state.covered[numbers] | (numbers >= start)]
         if len(numbers):
             known, at = np.unique(row_of[numbers], return_inverse=True)
-            units = found.units(numbers, at)
-            find_nearest(found, rows.some(known), units, batch, rows.tau, both=both, threads=rows.threads)
+            units = state.units(numbers, at)
+            find_nearest(state, rows.some(known), units, batch, rows.tau, both=both, threads=rows.threads)
 
 
 class _RowsOnDisk:
@@ -116,7 +116,7 @@ class _RowsOnDisk:
     def some(self, wanted: NDArray[np.int32]) -> Prefixed:
         """Read some rows, in ascending order, and find their prefixes."""
         kinds = {"ids": np.int32, "counts": np.int32, "marks": np.uint16}
-        found = [[np.empty(0, kind)] for kind in kinds.values()]
+        columns = [[np.empty(0, kind)] for kind in kinds.values()]
         for begin, end in self.spans():
             first, last = np.searchsorted(wanted, [begin, end])
             if first == last:
@@ -125,9 +125,9 @@ class _RowsOnDisk:
             indptr = self.reader.part("indptr", np.int64, begin, end + 1)
             span = int(indptr[0]), int(indptr[-1])
             _, entries = take_rows(indptr - span[0], wanted[first:last] - begin)
-            for part, (name, kind) in zip(found, kinds.items(), strict=True):
+            for part, (name, kind) in zip(columns, kinds.items(), strict=True):
                 part.append(self.reader.part(name, kind, *span)[entries])
-        ids, counts, marks = (np.concatenate(part) for part in found)
+        ids, counts, marks = (np.concatenate(part) for part in columns)
         sizes = self.indptr[wanted + 1] - self.indptr[wanted]
         lengths = self.reader.array("lengths", np.int64)[wanted]
         classes = (marks >> KEY_BITS).astype(np.uint8)

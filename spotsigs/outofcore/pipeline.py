@@ -175,8 +175,8 @@ class Store:
     def as_reference(self, method: Method) -> Segments:
         """Return the signatures of all documents, to compare others by a method with them."""
         replace(self, method=method)._require_same_scheme(_batches(self.folder)[0])
-        found = stored_segments(self.folder)
-        return replace(found, reference=len(found.folders))
+        segments = stored_segments(self.folder)
+        return replace(segments, reference=len(segments.folders))
 
     @property
     def is_decided(self) -> bool:
@@ -298,9 +298,9 @@ class Store:
 
     def _leaders(self, made: str, new_from: int, **order: Any) -> tuple[Clusters, Pairs]:
         """Find leaders among vectors, unless another run has replaced them."""
-        found = leaders_on_disk(self.vectors, self.method.threshold, memory=self.budget, new_from=new_from, **order)
+        result = leaders_on_disk(self.vectors, self.method.threshold, memory=self.budget, new_from=new_from, **order)
         self._require_unchanged(made)
-        return found
+        return result
 
     def _require_unchanged(self, made: str) -> None:
         """Refuse vectors that another run has replaced: a remote store has no lock."""
@@ -367,8 +367,8 @@ class Store:
             f"the store {self.folder} was made with {option('boilerplate', made.value)}; give the same",
         )
         for key, value, name in (("text", self.method.text, "text="), ("scheme", self.method.signature, "signature=")):
-            found = difference(known[key], identity(value))
-            require(not found, f"the store {self.folder} was made with another {name} ({found}); give the same")
+            changed = difference(known[key], identity(value))
+            require(not changed, f"the store {self.folder} was made with another {name} ({changed}); give the same")
 
     def _vectorize(self, segments: Segments, exact_duplicates: ExactDuplicates) -> StoredVectors:
         """Build the vectors, unless they are there and were made of the same signatures with the same settings."""
@@ -437,17 +437,17 @@ def with_exact_duplicates(
     if not exact_duplicates.any:
         return pairs
     limit = budget // 4
-    found = exact_duplicates.further(
+    chunks = exact_duplicates.further(
         pairs.within(limit).chunks(), most=max(limit // BYTES_A_PAIR, 1), new_from=new_from
     )
-    return replace(pairs, folders=(*pairs.folders, *_written(found, folder, "copies")))
+    return replace(pairs, folders=(*pairs.folders, *_written(chunks, folder, "copies")))
 
 
 def _crossed(pairs: PairFiles, folder: Path, new_from: int, budget: int) -> PairFiles:
     """Write again the pairs of a document before ``new_from`` with a later one."""
     masked = ((chunk, chunk[0] < new_from) for chunk in pairs.within(budget // 4).chunks())
-    found = (tuple(column[first] for column in chunk) for chunk, first in masked)
-    return replace(pairs, folders=_written(found, folder, "crossed"))
+    chunks = (tuple(column[first] for column in chunk) for chunk, first in masked)
+    return replace(pairs, folders=_written(chunks, folder, "crossed"))
 
 
 def _written(chunks: Iterable[tuple[NDArray[Any], ...]], folder: Path, name: str) -> tuple[Path, ...]:
@@ -465,10 +465,10 @@ def _batch(folder: Path, number: int) -> Path:
 
 def _batches(folder: Path) -> list[Path]:
     """Return the paths of the batches of documents of a store, in order."""
-    found: list[Path] = []
-    while exists(_batch(folder, len(found)) / "source.json"):
-        found.append(_batch(folder, len(found)))
-    return found
+    folders: list[Path] = []
+    while exists(_batch(folder, len(folders)) / "source.json"):
+        folders.append(_batch(folder, len(folders)))
+    return folders
 
 
 def decided(folder: str | Path, n: int) -> NDArray[np.bool_] | None:

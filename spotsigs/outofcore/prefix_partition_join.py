@@ -139,7 +139,7 @@ def _joined(job: JoinJob, engine: Engine) -> dict[str, Any]:
     return {"stores": [facts["stores"] for facts in verified], "counters": counters}
 
 
-Found = tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
+PairArrays = tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class PairFiles:
         """Return the same pairs with a limit on the bytes that are in memory at a time."""
         return replace(self, memory=memory)
 
-    def chunks(self) -> Iterator[Found]:
+    def chunks(self) -> Iterator[PairArrays]:
         """Iterate over the pairs in ascending order of (i, j), in chunks that fit the memory.
 
         Yields
@@ -233,7 +233,7 @@ class PairFiles:
         yield self.n
 
 
-def _sorted(parts: Iterable[tuple[NDArray[Any], ...]]) -> Found:
+def _sorted(parts: Iterable[tuple[NDArray[Any], ...]]) -> PairArrays:
     none = tuple(np.empty(0, kind) for kind in PAIR_COLUMNS.values())
     columns = list(zip(none, *parts, strict=True))
     i, j, similarity = (np.concatenate(column) for column in columns)

@@ -140,11 +140,11 @@ def cut_rows(indptr: NDArray[np.int64], first: int, budget: int, an_entry: int, 
 
 def _runs(lengths: NDArray[np.int64], tau: float) -> Runs:
     """Find the lengths that occur, by one search each, and tabulate the bounds."""
-    found, rows = [], [int(np.searchsorted(lengths, 1))]
+    blocks, rows = [], [int(np.searchsorted(lengths, 1))]
     while rows[-1] < len(lengths):
-        found.append(int(lengths[rows[-1]]))
-        rows.append(int(np.searchsorted(lengths, found[-1], side="right")))
-    distinct = np.array(found, np.int64)
+        blocks.append(int(lengths[rows[-1]]))
+        rows.append(int(np.searchsorted(lengths, blocks[-1], side="right")))
+    distinct = np.array(blocks, np.int64)
     shortest, shared, prefix = prefixes(tau, distinct, kernels.MAX_SHARED)
     offered = distinct - least_overlap(tau, 2 * distinct) + shared
     return Runs(distinct, np.array(rows, np.int64), np.searchsorted(distinct, shortest), shared, prefix, offered)
@@ -348,14 +348,14 @@ def further_candidate_tasks(
     most, parts = searches[0].most, 1 + max(task.part for task in searches)
     total = sum(result["work"] for result in results) + sum(result["left"] for result in results[first:])
     step = max(total // parts // most, 1)
-    found: list[CandidateTask] = []
+    tasks: list[CandidateTask] = []
     for task, result in zip(searches[first:], results[first:], strict=True):
         if first == 0:
-            found += (task._replace(groups=k) for k in range(1, result["groups"]))
+            tasks += (task._replace(groups=k) for k in range(1, result["groups"]))
         edges = result["edges"]
         shares = pairwise([*edges[:-1:step], *edges[-1:]])
-        found += (task._replace(begin=begin, end=end, most=NO_END) for begin, end in shares)
-    return [task._replace(number=len(searches) + k) for k, task in enumerate(found)]
+        tasks += (task._replace(begin=begin, end=end, most=NO_END) for begin, end in shares)
+    return [task._replace(number=len(searches) + k) for k, task in enumerate(tasks)]
 
 
 @resumable("candidates")
@@ -376,11 +376,11 @@ def find_candidates(task: CandidateTask, out: Writer) -> None:
     slices, work = np.zeros(len(plan.slices), np.int64), 0
     with out.growing("pairs", np.uint64) as append_pairs, out.growing("shared", np.uint8) as append_shared:
         while begin < end and work < task.most:
-            begin, found, more = kernels.probe(index, begin, end, task.most - work, counts, touched, (pairs, shared))
+            begin, n_pairs, more = kernels.probe(index, begin, end, task.most - work, counts, touched, (pairs, shared))
             work += more
-            append_pairs(pairs[:found])
-            append_shared(shared[:found])
-            slices[1:] += np.searchsorted(_longer(pairs[:found]), plan.slices[1:])
+            append_pairs(pairs[:n_pairs])
+            append_shared(shared[:n_pairs])
+            slices[1:] += np.searchsorted(_longer(pairs[:n_pairs]), plan.slices[1:])
     out.put("slices", slices)
     left = np.empty(len(index.probing.is_new) - begin if begin < end else 0, np.int64)
     if len(left):
@@ -494,8 +494,8 @@ def _verify_rows(task: VerifyTask, rows: tuple[int, int], similar: _SimilarPairs
         other, at = _read_near(reader, shorter[first:last])
         out = np.empty(last - first, np.int64), np.empty(last - first)
         n = kernels.compare(one, longer[first:last], other, at, job.tau, out)
-        found, similarity = out[0][:n], out[1][:n]
-        a, b = one.documents[longer[first:last][found]], other.documents[at[found]]
+        positions, similarity = out[0][:n], out[1][:n]
+        a, b = one.documents[longer[first:last][positions]], other.documents[at[positions]]
         i, j = np.minimum(a, b), np.maximum(a, b)
         new = j >= job.new_from
         similar.add(i[new], j[new], similarity[new])
@@ -504,13 +504,13 @@ def _verify_rows(task: VerifyTask, rows: tuple[int, int], similar: _SimilarPairs
 
 def _keys(task: VerifyTask, rows: tuple[int, int]) -> NDArray[np.uint64]:
     """Read the candidate pairs with some longer rows, as keys."""
-    found = [np.empty(0, np.uint64)]
+    keys = [np.empty(0, np.uint64)]
     for reader, begin, end in _candidates(task, rows):
         pairs, shared = reader.part("pairs", np.uint64, begin, end), reader.part("shared", np.uint8, begin, end)
         # the shorter row stays in the upper half
-        found.append(pairs - (pairs & kernels.LOW) | ((pairs & kernels.LOW) - np.uint64(rows[0])) << np.uint64(8))
-        found[-1] |= shared
-    return np.concatenate(found)
+        keys.append(pairs - (pairs & kernels.LOW) | ((pairs & kernels.LOW) - np.uint64(rows[0])) << np.uint64(8))
+        keys[-1] |= shared
+    return np.concatenate(keys)
 
 
 def _comparisons(rows: NDArray[np.int64], slices: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
@@ -521,15 +521,15 @@ def _comparisons(rows: NDArray[np.int64], slices: NDArray[np.int64], most: int) 
 
 def _read_near(reader: Reader, rows: NDArray[np.int64]) -> tuple[Block, NDArray[np.int64]]:
     """Read ascending rows, and those in small gaps between them; return also the index of each row."""
-    found, index, n = [], [], 0
+    blocks, index, n = [], [], 0
     for near in np.split(rows, np.flatnonzero(np.diff(rows) > GAP) + 1):
-        found.append(read_block(reader, int(near[0]), int(near[-1]) + 1))
+        blocks.append(read_block(reader, int(near[0]), int(near[-1]) + 1))
         index.append(n + near - near[0])
-        n += len(found[-1].lengths)
-    if len(found) == 1:
-        return found[0], index[0]
-    indptr = row_starts(np.concatenate([np.diff(block.indptr) for block in found]))
-    columns = (np.concatenate(column) for column in zip(*(block[1:] for block in found), strict=True))
+        n += len(blocks[-1].lengths)
+    if len(blocks) == 1:
+        return blocks[0], index[0]
+    indptr = row_starts(np.concatenate([np.diff(block.indptr) for block in blocks]))
+    columns = (np.concatenate(column) for column in zip(*(block[1:] for block in blocks), strict=True))
     return Block(indptr, *columns), np.concatenate(index)
 
 

@@ -110,14 +110,14 @@ def known_source(folder: Path) -> dict[str, Any]:
 
 def finished_segments(folder: Path, reference_shards: int = 0) -> Segments:
     """Return the signatures of a finished call of `extract_segments`; raise InputError if it was stopped."""
-    found = [folder / _name(k) for k in range(known_source(folder)["shards"])]
-    missing = [segment for segment in found if not exists(segment / "store.json")]
+    folders = [folder / _name(k) for k in range(known_source(folder)["shards"])]
+    missing = [segment for segment in folders if not exists(segment / "store.json")]
     require(
         not missing,
-        f"{folder} contains an unfinished extraction ({len(missing)} of {len(found)} parts are missing); "
+        f"{folder} contains an unfinished extraction ({len(missing)} of {len(folders)} parts are missing); "
         "finish it first, or delete it",
     )
-    parts = [_parts(segment) for segment in found]
+    parts = [_parts(segment) for segment in folders]
     return Segments(tuple(chain(*parts)), reference=sum(map(len, parts[:reference_shards])))
 
 
@@ -130,9 +130,9 @@ def _files(collection: Any) -> list[list[Any]]:
         return []
     sources = collection.sources()
     with ThreadPoolExecutor(4) as pool:
-        found = pool.map(lambda source: content_of(source.path), sources)
+        contents = pool.map(lambda source: content_of(source.path), sources)
         shown = tqdm(
-            found, "looking for changed input", len(sources), unit=" files", disable=None, leave=False, delay=2
+            contents, "looking for changed input", len(sources), unit=" files", disable=None, leave=False, delay=2
         )
         return [[source.name, *content] for source, content in zip(sources, shown, strict=True)]
 
@@ -258,12 +258,12 @@ class Segments:
             return ExactDuplicates.none(n)
 
         def columns(first: int) -> NDArray[np.uint64]:
-            found: NDArray[np.uint64] = np.empty((n, WORDS), np.uint64)
+            checksums: NDArray[np.uint64] = np.empty((n, WORDS), np.uint64)
             row = 0
             for part in self.digests():
-                found[row : row + len(part)] = part[:, first : first + WORDS]
+                checksums[row : row + len(part)] = part[:, first : first + WORDS]
                 row += len(part)
-            return found[:row]
+            return checksums[:row]
 
         return ExactDuplicates.find(columns(0), lambda: columns(WORDS), n, sameness)
 
@@ -305,8 +305,8 @@ class Segments:
     def strings(self, name: str) -> Iterator[str]:
         """Yield the names of documents or of skipped records."""
         for k, store in enumerate(self.readers()):
-            found = store.strings(name)
-            yield from map(REFERENCE.__add__, found) if k < self.reference else found
+            values = store.strings(name)
+            yield from map(REFERENCE.__add__, values) if k < self.reference else values
 
     @property
     def clusters(self) -> Iterator[str | None]:
@@ -323,14 +323,14 @@ class Segments:
 
     def occurrences(self) -> NDArray[np.int64]:
         """Return the signature occurrences of each document, before any filter."""
-        found = (row_sums(store.array("indptr", np.int64), store.array("counts", np.int32)) for store in self.readers())
-        return np.concatenate([np.empty(0, np.int64), *found])
+        sums = (row_sums(store.array("indptr", np.int64), store.array("counts", np.int32)) for store in self.readers())
+        return np.concatenate([np.empty(0, np.int64), *sums])
 
     @property
     def tokens(self) -> NDArray[np.int32]:
         """The number of tokens of each text; those of segments of an earlier release are missing."""
-        found = (store.whole("tokens", np.int32) for store in self.readers() if store.has("tokens"))
-        return np.concatenate([np.empty(0, np.int32), *found])
+        counts = (store.whole("tokens", np.int32) for store in self.readers() if store.has("tokens"))
+        return np.concatenate([np.empty(0, np.int32), *counts])
 
     def in_shingles(self) -> int:
         """Return the number of documents that are compared by shingles in place of spots."""

@@ -93,10 +93,10 @@ def parse_memory(text: str | int) -> int:
     InputError
         If the text is no size.
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", str(text).lower())
-    if found is None or found[2] not in _UNITS:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", str(text).lower())
+    if match is None or match[2] not in _UNITS:
         raise InputError(f"memory must be a size such as 2GB or 512MiB, got {text!r}")
-    return int(float(found[1]) * _UNITS[found[2]])
+    return int(float(match[1]) * _UNITS[match[2]])
 
 
 def build_vectors(
@@ -290,13 +290,13 @@ def tally(task: HashRange, out: Writer) -> None:
     from spotsigs.outofcore.prefix_partition_kernels import KEY_BITS
 
     kinds: dict[str, Any] = {"hashes": np.uint64, "frequencies": np.int32, "partition_keys": np.uint16}
-    found = [tuple(np.empty(0, kind) for kind in kinds.values())]
+    columns = [tuple(np.empty(0, kind) for kind in kinds.values())]
     for number in range(task.batches):
         scattered = task.job.result("scattered", number)
         span = scattered.part("edges", np.int64, task.number, task.number + 2).tolist()
-        found.append(tuple(scattered.part(name, kind, *span) for name, kind in kinds.items()))
-    hashes, frequencies, partition_keys = (np.concatenate(column) for column in zip(*found, strict=True))
-    del found
+        columns.append(tuple(scattered.part(name, kind, *span) for name, kind in kinds.items()))
+    hashes, frequencies, partition_keys = (np.concatenate(column) for column in zip(*columns, strict=True))
+    del columns
     order = np.argsort(hashes)
     hashes, frequencies = hashes[order], frequencies[order]
     starts = np.flatnonzero(_begins(hashes))
@@ -373,27 +373,27 @@ def _row_ranges(job: VectorJob, batches: int) -> list[RowRange]:
     costs = 1 + np.concatenate([none, *sizes])[order]  # a row, and its entries
     most = _task_size(costs, job.memory // (4 * BYTES_AN_ENTRY))
     del sizes, order
-    found, begin = [], np.zeros(batches, np.int64)
+    ranges, begin = [], np.zeros(batches, np.int64)
     for number, (first, last) in enumerate(entry_spans(row_starts(costs), most)):
         end = begin + np.bincount(batch_of[first:last], minlength=batches)
-        found.append(RowRange(job, number, tuple(zip(begin.tolist(), end.tolist(), strict=True))))
+        ranges.append(RowRange(job, number, tuple(zip(begin.tolist(), end.tolist(), strict=True))))
         begin = end
-    return found
+    return ranges
 
 
 @resumable("gathered")
 def gather(task: RowRange, out: Writer) -> None:
     """Write the rows of a range from all batches, by length."""
     none = np.empty(0, np.int64)
-    found: list[tuple[NDArray[Any], ...]] = [(none, none, none, *(np.empty(0, kind) for kind in _ENTRY.values()))]
+    gathered: list[tuple[NDArray[Any], ...]] = [(none, none, none, *(np.empty(0, kind) for kind in _ENTRY.values()))]
     for batch, (first, last) in enumerate(task.rows):
         numbered = task.job.result("numbered", batch)
         rows, lengths = (numbered.part(name, np.int64, first, last) for name in ("rows", "lengths"))
         starts = numbered.part("starts", np.int64, first, last + 1)
         columns = (numbered.part(name, kind, int(starts[0]), int(starts[-1])) for name, kind in _ENTRY.items())
-        found.append((rows, lengths, np.diff(starts), *columns))
-    rows, lengths, sizes, *entries = (np.concatenate(column) for column in zip(*found, strict=True))
-    del found
+        gathered.append((rows, lengths, np.diff(starts), *columns))
+    rows, lengths, sizes, *entries = (np.concatenate(column) for column in zip(*gathered, strict=True))
+    del gathered
     order = np.argsort(lengths, kind="stable")
     _put_rows(out, sizes, dict(zip(_ENTRY, entries, strict=True)), order)
     out.put("sizes", sizes[order])

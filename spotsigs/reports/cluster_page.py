@@ -77,8 +77,8 @@ def write_cluster_page(
     counts = matched(sorted(shown)) if matched and scheme else {}
     own_pairs = _pairs_by_cluster(pairs, clusters)
     within = pairs.overlap if pairs.overlap is not None and pairs.overlap.measure is Measure.containment else None
-    found = cohesion(clusters, pairs.chunks())
-    listed = [_described(label, group, doc_ids, clusters, found) for label, group in rows]
+    cohesions = cohesion(clusters, pairs.chunks())
+    listed = [_described(label, group, doc_ids, clusters, cohesions) for label, group in rows]
     blocks = [packed(group, shown, own_pairs.get(label), scheme, counts, within) for label, group in rows]
     documents = sum(len(group) for _, group in all_rows)
     summary = f"{documents:,} of {len(doc_ids):,} documents, {len(pairs):,} pairs"
@@ -103,13 +103,13 @@ def _members(clusters: Clusters) -> list[tuple[int, list[int]]]:
     """Return label and rows of each cluster of several, the largest first; the representative is the first row."""
     order = np.argsort(clusters.labels, kind="stable")
     ends = np.cumsum(clusters.sizes)
-    found = []
+    listed = []
     for label in np.flatnonzero(clusters.sizes > 1).tolist():
         rows = order[ends[label] - clusters.sizes[label] : ends[label]]
         similarity = np.nan_to_num(clusters.similarity_to_representative[rows], nan=-1.0)
         leads = rows == clusters.representatives[label]
-        found.append((label, rows[np.lexsort((rows, -similarity, ~leads))].tolist()))
-    return sorted(found, key=lambda item: (-len(item[1]), item[0]))
+        listed.append((label, rows[np.lexsort((rows, -similarity, ~leads))].tolist()))
+    return sorted(listed, key=lambda item: (-len(item[1]), item[0]))
 
 
 def _chosen(rows: Sequence[tuple[int, list[int]]], limits: Limits) -> set[int]:
@@ -124,19 +124,19 @@ def _pairs_by_cluster(pairs: Pairs, clusters: Clusters) -> dict[int, tuple[NDArr
     labels = clusters.labels[pairs.i]
     inside = np.flatnonzero(labels == clusters.labels[pairs.j])
     order = inside[np.argsort(labels[inside], kind="stable")]
-    found, starts = np.unique(labels[order], return_index=True)
+    present, starts = np.unique(labels[order], return_index=True)
     ends = [*starts[1:].tolist(), len(order)][: len(starts)]
     return {
         int(label): (pairs.i[order[a:b]], pairs.j[order[a:b]], pairs.similarity[order[a:b]])
-        for label, a, b in zip(found, starts.tolist(), ends, strict=True)
+        for label, a, b in zip(present, starts.tolist(), ends, strict=True)
     }
 
 
 def _described(
-    label: int, rows: list[int], doc_ids: Sequence[str], clusters: Clusters, found: Cohesion
+    label: int, rows: list[int], doc_ids: Sequence[str], clusters: Clusters, cohesions: Cohesion
 ) -> dict[str, Any]:
     """Return what the list shows of a cluster; ``chain`` counts members without a pair with the representative."""
-    own = found.of(np.array([label]))
+    own = cohesions.of(np.array([label]))
     return {
         "label": label,
         "ids": [doc_ids[row] for row in rows],

@@ -78,12 +78,12 @@ def compare_thresholds(
     suggestion = suggest(similarities)
     judged = None if truth is None else {value: _quality(pairs.at(value), truth) for value in TAUS}
     best = None if judged is None else max(TAUS, key=lambda value: (np.nan_to_num(judged[value]["f1"]), -value))
-    found = [] if suggestion.tau is None else [Candidate(tau=round(suggestion.tau, 3), why="the valley")]
+    tried = [] if suggestion.tau is None else [Candidate(tau=round(suggestion.tau, 3), why="the valley")]
     if tau >= FLOOR:
-        found.append(Candidate(tau=tau, why="as set"))
+        tried.append(Candidate(tau=tau, why="as set"))
     if judged is not None and best is not None and judged[best]["f1"] > 0:
-        found.append(Candidate(tau=best, why="best F1 by the truth"))
-    candidates = sorted({c.tau: c for c in reversed(found)}.values(), key=lambda c: c.tau)
+        tried.append(Candidate(tau=best, why="best F1 by the truth"))
+    candidates = sorted({c.tau: c for c in reversed(tried)}.values(), key=lambda c: c.tau)
     rows = []
     for value in sorted({*TAUS, *(candidate.tau for candidate in candidates)}):
         row = _at_tau(pairs, value, clusters, truth, lost)
@@ -109,16 +109,16 @@ def _proposed(
     if has_truth:
         return suggestion.tau and first, none if suggestion.tau is None else f"proposed: {reason}"
     higher = [row for row in rows if row["tau"] >= first]
-    found = next((row for row in higher if not is_much(row["text_lost"], row["removed"])), None)
-    if found is None:
+    safe = next((row for row in higher if not is_much(row["text_lost"], row["removed"])), None)
+    if safe is None:
         much = f"more than {MOST_LOST:.0%} of the text is in no kept page at any of {first:g} or more"
         return None, f"no threshold is proposed: {much}; {reason}"
-    lost = f"{100 * found['text_lost']:.1f} % of the text is in no kept page"
-    if found is not higher[0]:
+    lost = f"{100 * safe['text_lost']:.1f} % of the text is in no kept page"
+    if safe is not higher[0]:
         lowest = f"the lowest from {first:g} on at which little text is lost: {lost}"
-        return found["tau"], f"proposed: tau={found['tau']:g}, {lowest}; {reason}"
+        return safe["tau"], f"proposed: tau={safe['tau']:g}, {lowest}; {reason}"
     if suggestion.tau is None:
-        return None, f"{none}; at tau={found['tau']:g}, {lost}"
+        return None, f"{none}; at tau={safe['tau']:g}, {lost}"
     return first, f"proposed: {reason}; {lost}"
 
 
@@ -137,8 +137,8 @@ def _at_tau(
     kept[groups.representatives] = True
     measured = {}
     if truth is not None:
-        found = decided(kept, truth)
-        measured = {"lost": found.lost, "left": found.left}
+        quality = decided(kept, truth)
+        measured = {"lost": quality.lost, "left": quality.left}
     return measured | {
         "tau": tau,
         "pairs": len(reported),

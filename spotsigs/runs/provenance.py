@@ -135,8 +135,8 @@ def _version(name: str) -> str | None:
 def _plugins() -> dict[str, str]:
     """Return the versions of the packages that add choices, by name."""
     points = importlib.metadata.entry_points()
-    found = (point for group in points.groups if group.startswith("spotsigs.") for point in points.select(group=group))
-    return {point.dist.name: point.dist.version for point in found if point.dist is not None}
+    ours = (point for group in points.groups if group.startswith("spotsigs.") for point in points.select(group=group))
+    return {point.dist.name: point.dist.version for point in ours if point.dist is not None}
 
 
 def _changed_code() -> str | None:

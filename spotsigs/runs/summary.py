@@ -66,18 +66,18 @@ def _remarks(result: Result, run: Run) -> list[str]:
             f"largest cluster {counted(metrics['largest_cluster'], 'document')}; similarity inside clusters at least "
             f"{metrics['min_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
         )
-    if found := warning(
+    if message := warning(
         method,
         result.decisions.clusters,
         result.cohesion,
         metrics["pairs_near_tau"],
         listed=result.matched.leaders is None,
     ):
-        lines.append(found)
+        lines.append(message)
     if metrics["text_lost"] is not None:
         lines.append(_text_lost(metrics))
         lost = text_warning(method, metrics["text_lost"], metrics["removed_mostly_lost"], metrics["removed"])
-        lines += [lost] if lost and not found else []  # one sentence names the option
+        lines += [lost] if lost and not message else []  # one sentence names the option
     lines += _quality(result)
     empty = metrics["documents"] - metrics["documents_matched"]
     if empty:

@@ -379,8 +379,8 @@ def extract(
     shards = collection.shards()
     batches = []
     task = partial(extract_shard, text=text, scheme=scheme, strict=strict, grams=grams_a_shard(grams, len(shards)))
-    with closing(engine.map(task, shards)) as found:
-        for batch in progress(found, "reading", len(shards), "shards"):
+    with closing(engine.map(task, shards)) as parts:
+        for batch in progress(parts, "reading", len(shards), "shards"):
             if strict and batch.skipped:
                 raise strict_error(batch.skipped[0])
             batches.append(batch)

@@ -125,7 +125,7 @@ def normalised_idf(frequencies: NDArray[np.int64], n: int, idf: Idf = Idf.paper)
 
 def dense_ids(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
     """Return the rank of each hash among the distinct ones, int32, and the distinct hashes, ascending."""
-    ids, found, n = np.empty(len(hashes), np.int32), [np.empty(0, np.uint64)], 0
+    ids, hashes_by_id, n = np.empty(len(hashes), np.int32), [np.empty(0, np.uint64)], 0
     sixteenth = (hashes >> np.uint64(60)).astype(np.uint8)
     for k in range(16):  # one at a time: a table of all would take eight times the bytes of the hashes
         at = np.flatnonzero(sixteenth == k)
@@ -136,6 +136,6 @@ def dense_ids(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np
         rank = np.empty(len(distinct), np.int32)
         rank[order] = np.arange(n, n + len(distinct), dtype=np.int32)
         ids[at] = rank[values(encoded.indices)]
-        found.append(distinct[order])
+        hashes_by_id.append(distinct[order])
         n += len(distinct)
-    return ids, np.concatenate(found)
+    return ids, np.concatenate(hashes_by_id)

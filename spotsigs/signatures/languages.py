@@ -83,9 +83,9 @@ class _Listed(NamedTuple):
 @cache
 def _listed() -> _Listed:
     rows: dict[str, int] = {}
-    found = [[rows.setdefault(word, len(rows)) for word in stopwords_of(language)] for language in languages()]
-    lists = np.zeros((len(rows), len(found)), np.bool_)
-    for column, listed in enumerate(found):
+    rows_of_lists = [[rows.setdefault(word, len(rows)) for word in stopwords_of(language)] for language in languages()]
+    lists = np.zeros((len(rows), len(rows_of_lists)), np.bool_)
+    for column, listed in enumerate(rows_of_lists):
         lists[listed, column] = True
     return _Listed(WordTable.build({word: row + 1 for word, row in rows.items()}), lists)
 
@@ -94,9 +94,9 @@ def language_of(tokens: Tokens) -> tuple[str, float]:
     """Return the language whose stopwords are most of a document's tokens, the first of equals, and their fraction."""
     words, lists = _listed()
     roles = words.roles_of(tokens)
-    found = lists[roles[roles > 0] - 1].sum(axis=0)
-    best = int(found.argmax())
-    return languages()[best], int(found[best]) / max(len(tokens), 1)
+    counts = lists[roles[roles > 0] - 1].sum(axis=0)
+    best = int(counts.argmax())
+    return languages()[best], int(counts[best]) / max(len(tokens), 1)
 
 
 def is_unspaced(tokens: Tokens) -> bool:

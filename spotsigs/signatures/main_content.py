@@ -96,10 +96,10 @@ def outline_of(scheme: SignatureScheme, tokens: Tokens, site: str = "") -> tuple
     signatures, firsts = scheme.located(tokens)
     links = np.zeros(len(tokens), np.int32) if tokens.links is None else tokens.links
     of_site = np.uint64(xxhash.xxh64_intdigest(site.encode()) if site else 0)
-    found: tuple[UInt64s, Int32s] = _outline(
+    entries: tuple[UInt64s, Int32s] = _outline(
         tokens.buffer, tokens.starts, tokens.ends, links, firsts, signatures, of_site
     )
-    return found
+    return entries
 
 
 @dataclass(frozen=True, kw_only=True)

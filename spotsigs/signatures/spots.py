@@ -218,10 +218,10 @@ class SpotSignatures(SignatureScheme):
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _parse(self, entry: str) -> tuple[str, int, int]:
-        found = _NOTATION.fullmatch(entry)
-        if found is None:
+        match = _NOTATION.fullmatch(entry)
+        if match is None:
             raise InputError(f"antecedent {entry!r} is neither a word nor of the form word(distance,length)")
-        return found["word"], int(found["d"] or self.d), int(found["c"] or self.c)
+        return match["word"], int(match["d"] or self.d), int(match["c"] or self.c)
 
     def _chains_by_antecedent(self) -> dict[str, list[tuple[int, int]]]:
         """Return the (distance, length) pairs of each antecedent, tokenized, without repeats."""
@@ -308,12 +308,12 @@ class SpotSignatures(SignatureScheme):
             return [list(range(i, i + size)) for i in range(len(tokens) - size + 1)] if size else []
         roles = table.words.roles_of(tokens)
         content, members = _content_from(roles), np.empty(len(roles), np.int32)
-        found = []
+        chains = []
         first, distances, lengths = table.chains
         for i in np.flatnonzero(roles >= _FIRST_ANTECEDENT).tolist():
             antecedent = roles[i] - _FIRST_ANTECEDENT
             for chain in range(first[antecedent], first[antecedent + 1]):
                 taken = _chain(content, i, distances[chain], lengths[chain], members)
                 if taken:
-                    found.append([i] * self.include_antecedent + members[:taken].tolist())
-        return found
+                    chains.append([i] * self.include_antecedent + members[:taken].tolist())
+        return chains

@@ -148,7 +148,7 @@ def _candidates(links: PageLinks, itself: int) -> Int32s:
     room = 16  # slots of a hash set with linear probing, at most half of them in use
     while room < 2 * entries:
         room *= 2
-    slots, found, n = np.full(room, -1, np.int32), np.empty(entries, np.int32), 0
+    slots, candidates, n = np.full(room, -1, np.int32), np.empty(entries, np.int32), 0
     for link in own:
         first, last = links.posting_indptr[link], links.posting_indptr[link + 1]
         at, end = first, last
@@ -165,9 +165,9 @@ def _candidates(links: PageLinks, itself: int) -> Int32s:
             while slots[slot] != -1 and slots[slot] != page:
                 slot = (slot + 1) & (room - 1)
             if slots[slot] == -1:
-                slots[slot] = found[n] = page
+                slots[slot] = candidates[n] = page
                 n += 1
-    return found[:n]
+    return candidates[:n]
 
 
 @kernel
@@ -282,7 +282,7 @@ def remove_templates(pages: PageFeatures, links: PageLinks, first: int, last: in
     for k in range(first, last):
         size = pages.distinct_indptr[links.rows[k] + 1] - pages.distinct_indptr[links.rows[k]]
         room, most = room + size, max(most, size)
-    found, counts, n = np.empty(room, np.uint64), np.empty(room, np.int32), 0
+    hashes, counts, n = np.empty(room, np.uint64), np.empty(room, np.int32), 0
     sizes, own = np.empty(last - first, np.int64), np.empty(most, np.int32)
     steps, likeness = np.empty(COMPARED, np.int64), np.empty(COMPARED, np.float64)
     is_own = np.zeros(len(links.posting_indptr) - 1, np.bool_)
@@ -298,15 +298,15 @@ def remove_templates(pages: PageFeatures, links: PageLinks, first: int, last: in
             missing = max(missing, n_own)
         for i in range(len(distinct)):
             if own[i] > 0:
-                found[n], counts[n] = distinct[i], own[i]
+                hashes[n], counts[n] = distinct[i], own[i]
                 n += 1
         if missing > 0:
-            padding = (pages.keys[page] & ~np.uint64(1)) | (found[begin] & np.uint64(1))
+            padding = (pages.keys[page] & ~np.uint64(1)) | (hashes[begin] & np.uint64(1))
             at = n  # the page's signatures ascend
-            while at > begin and found[at - 1] > padding:
-                found[at], counts[at] = found[at - 1], counts[at - 1]
+            while at > begin and hashes[at - 1] > padding:
+                hashes[at], counts[at] = hashes[at - 1], counts[at - 1]
                 at -= 1
-            found[at], counts[at] = padding, missing
+            hashes[at], counts[at] = padding, missing
             n += 1
         sizes[k - first] = n - begin
-    return sizes, found[:n].copy(), counts[:n].copy()
+    return sizes, hashes[:n].copy(), counts[:n].copy()

@@ -33,7 +33,7 @@ def _roles_of(buffer: Bytes, starts: Int32s, ends: Int32s, prefixes: UInt64s, ha
     mask, shift = np.uint64(len(roles) - 1), np.uint64(64)
     while len(roles) >> np.int64(64 - shift) > 1:
         shift -= np.uint64(1)
-    found = np.empty(len(starts), np.int32)
+    of_tokens = np.empty(len(starts), np.int32)
     for i in range(len(starts)):
         prefix = _prefix(buffer, starts[i], ends[i])
         slot = prefix * _GOLDEN >> shift
@@ -43,8 +43,8 @@ def _roles_of(buffer: Bytes, starts: Int32s, ends: Int32s, prefixes: UInt64s, ha
             key = xxh64(buffer, starts[i], ends[i]) if is_long else np.uint64(0)
             while roles[slot] != 0 and (prefixes[slot] != prefix or hashes[slot] != key):
                 slot = (slot + np.uint64(1)) & mask
-        found[i] = roles[slot]
-    return found
+        of_tokens[i] = roles[slot]
+    return of_tokens
 
 
 class WordTable(NamedTuple):
@@ -82,5 +82,5 @@ class WordTable(NamedTuple):
 
     def roles_of(self, tokens: Tokens) -> Int32s:
         """Return the role of each token, 0 for those that are not in the table."""
-        found: Int32s = _roles_of(tokens.buffer, tokens.starts, tokens.ends, self.prefixes, self.hashes, self.roles)
-        return found
+        of_tokens: Int32s = _roles_of(tokens.buffer, tokens.starts, tokens.ends, self.prefixes, self.hashes, self.roles)
+        return of_tokens

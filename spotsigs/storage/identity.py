@@ -35,8 +35,8 @@ def identity(value: Any) -> Any:
     if isinstance(value, (set, frozenset)):
         return sorted(map(identity, value), key=json.dumps)
     if is_dataclass(value) and not isinstance(value, type):
-        found = {field.name: identity(getattr(value, field.name)) for field in fields(value) if field.repr}
-        return {"type": type(value).__name__, **found}
+        values = {field.name: identity(getattr(value, field.name)) for field in fields(value) if field.repr}
+        return {"type": type(value).__name__, **values}
     if isinstance(value, Path):
         return str(value)
     name = getattr(value, "__qualname__", "<")
@@ -46,8 +46,8 @@ def identity(value: Any) -> Any:
 def difference(known: Any, given: Any, at: str = "") -> str:
     """Return where two identities differ, in a few words; the empty string if they do not."""
     if isinstance(known, dict) and isinstance(given, dict) and known.get("type") == given.get("type"):
-        found = (difference(known.get(key), given.get(key), key) for key in [*known, *given])
-        return next(filter(None, found), "")
+        differences = (difference(known.get(key), given.get(key), key) for key in [*known, *given])
+        return next(filter(None, differences), "")
     if known == given:
         return ""
     one, other = (value.get("type", value) if isinstance(value, dict) else value for value in (known, given))

@@ -43,21 +43,21 @@ def as_path(name: str | Path) -> Path:
     InputError
         If a library that the URL needs is not installed, or fsspec does not know it.
     """
-    found = _URL.match(name) if isinstance(name, str) else None
-    if found is None:
+    match = _URL.match(name) if isinstance(name, str) else None
+    if match is None:
         path = Path(name) if isinstance(name, str) else name
         return path.expanduser() if isinstance(path, Path) and path.parts[:1] == ("~",) else path
-    if found[1].lower() in ("file", "local"):
-        return Path(str(name)[found.end() :])
+    if match[1].lower() in ("file", "local"):
+        return Path(str(name)[match.end() :])
     try:
         from fsspec import get_filesystem_class
         from fsspec.asyn import AsyncFileSystem
         from fsspec.config import conf
         from upath import UPath
 
-        kind = get_filesystem_class(found[1])
+        kind = get_filesystem_class(match[1])
         if issubclass(kind, AsyncFileSystem):  # other processes write there, too
-            conf.setdefault(found[1], {}).setdefault("use_listings_cache", False)
+            conf.setdefault(match[1], {}).setdefault("use_listings_cache", False)
         return cast(Path, UPath(str(name).rstrip("/")))
     except ImportError as error:
         missing = error.name in _CLOUD or any(word in str(error) for word in _CLOUD)
@@ -71,8 +71,8 @@ def as_path(name: str | Path) -> Path:
 
 def local_folder(name: str | Path) -> Path:
     """Return the path of a folder of this machine; refuse the URL of another one."""
-    found = _URL.match(name) if isinstance(name, str) else None
-    if found is not None and found[1].lower() not in ("file", "local"):
+    match = _URL.match(name) if isinstance(name, str) else None
+    if match is not None and match[1].lower() not in ("file", "local"):
         raise InputError(f"{name} is not on this machine; name a local folder and copy it there afterwards")
     return as_path(name)
 
@@ -148,8 +148,8 @@ def content_of(path: Path) -> tuple[int, str]:
             return _local_content(path, facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
         with _remote(path) as (system, key):
             info = system.info(key)
-            found = next((str(info[name]) for name in _CHECKSUMS if info.get(name)), None)
-            return int(info.get("size") or 0), found or checksum(path)
+            value = next((str(info[name]) for name in _CHECKSUMS if info.get(name)), None)
+            return int(info.get("size") or 0), value or checksum(path)
     except OSError:
         return -1, "cannot be read"
 
@@ -167,18 +167,18 @@ def fetch(path: Path, target: Path) -> None:
 
 def sizes(folder: Path) -> dict[str, int]:
     """Return the size of each file of a folder; none if the folder is missing."""
-    found: dict[str, int] = {}
+    of_files: dict[str, int] = {}
     if not is_remote(folder):
         with suppress(FileNotFoundError, NotADirectoryError):
             for path in folder.iterdir():
                 with suppress(OSError):  # another process is writing its store
-                    found[path.name] = path.stat().st_size
-        return found
+                    of_files[path.name] = path.stat().st_size
+        return of_files
     with _remote(folder) as (system, key), suppress(FileNotFoundError):
         system.invalidate_cache(key)
         for entry in system.ls(key, detail=True):
-            found[entry["name"].rstrip("/").rpartition("/")[2]] = int(entry["size"] or 0)
-    return found
+            of_files[entry["name"].rstrip("/").rpartition("/")[2]] = int(entry["size"] or 0)
+    return of_files
 
 
 def files_below(root: Path, pattern: str | None = None) -> list[str]:
@@ -191,8 +191,8 @@ def files_below(root: Path, pattern: str | None = None) -> list[str]:
         if pattern is None:
             keys = system.find(top)
         else:
-            found = system.glob(system._strip_protocol(pattern), detail=True)
-            keys = [key for key, facts in found.items() if facts["type"] == "file"]
+            files = system.glob(system._strip_protocol(pattern), detail=True)
+            keys = [key for key, facts in files.items() if facts["type"] == "file"]
     return [str(key)[len(top) :].lstrip("/") for key in keys]
 
 

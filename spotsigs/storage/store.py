@@ -240,8 +240,8 @@ def _is_there(new: Path, folder: Path) -> bool:
         if locations.read(folder / _MANIFEST) != manifest.read_bytes():
             return False
         opened(folder, json.loads(manifest.read_bytes())["kind"], verify=not is_remote(folder))
-        found = locations.sizes(folder)
-        return all(found.get(path.name) == path.stat().st_size for path in new.iterdir())
+        files = locations.sizes(folder)
+        return all(files.get(path.name) == path.stat().st_size for path in new.iterdir())
     except (OSError, InputError):
         return False
 
@@ -388,8 +388,8 @@ def _downloads() -> Path:
     return stack.enter_context(staging_folder(Path(tempfile.gettempdir(), "spotsigs-copies")))
 
 
-def _require_checksum(path: Path, found: str, expected: str) -> None:
-    require(found == expected, f"{path} does not match its checksum, it is damaged; build the store again")
+def _require_checksum(path: Path, computed: str, expected: str) -> None:
+    require(computed == expected, f"{path} does not match its checksum, it is damaged; build the store again")
 
 
 def _unreadable(path: Path, error: BaseException) -> InputError:
@@ -428,9 +428,9 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
         return Reader(download.folder, manifest, download)
     reader = Reader(folder, manifest)
     if verify:
-        found = locations.sizes(folder)
+        sizes = locations.sizes(folder)
         for name, facts in files.items():
-            _check_size(folder / name, found.get(name), facts["bytes"])
+            _check_size(folder / name, sizes.get(name), facts["bytes"])
         _compare_checksums(reader)
     return reader
 
@@ -480,9 +480,9 @@ def fingerprint(store: str | Path) -> str:
 def _state(reader: Reader) -> tuple[int, int]:
     """Return a hash of the state of the files of a store, and the time of the last change."""
     facts = json.dumps(reader.facts, sort_keys=True)
-    found = [(reader.folder / name).stat() for name in sorted(reader.facts["files"])]
-    states = [(file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns) for file in found]
-    changed = max((max(file.st_mtime_ns, file.st_ctime_ns) for file in found), default=0)
+    stats = [(reader.folder / name).stat() for name in sorted(reader.facts["files"])]
+    states = [(file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns) for file in stats]
+    changed = max((max(file.st_mtime_ns, file.st_ctime_ns) for file in stats), default=0)
     return xxhash.xxh3_128_intdigest(f"{states} {facts}".encode()), changed
 
 

@@ -94,8 +94,8 @@ def _candidates(content: bytes, declared: str | None) -> Iterator[str]:
     codec = _codec(declared or "")
     if codec and (b"\0" in content or not codec.startswith("utf-16")):
         yield codec
-    found = _DECLARED.search(content, 0, _PROLOGUE)
-    codec = _codec(found[1].decode("ascii")) if found else None
+    match = _DECLARED.search(content, 0, _PROLOGUE)
+    codec = _codec(match[1].decode("ascii")) if match else None
     if codec and not codec.startswith("utf-16"):  # a UTF-16 page has no readable declaration
         yield codec
     yield "utf-8"

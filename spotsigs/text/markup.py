@@ -78,14 +78,14 @@ def _element_table() -> tuple[UInt64s, Bytes]:
     traits |= {name: kind for kind, names in _NAMES.items() for name in names.split()}
     for trait, names in ((_FORMAT, _FORMAT_NAMES), (_FLAT, _FLAT_NAMES)):
         traits |= {name: traits[name] | trait for name in names.split()}
-    keys, found = np.zeros(1 << _SLOT_BITS, np.uint64), np.zeros(1 << _SLOT_BITS, np.uint8)
+    keys, values = np.zeros(1 << _SLOT_BITS, np.uint64), np.zeros(1 << _SLOT_BITS, np.uint8)
     for name in sorted(traits):
         key = _packed(name)
         slot = (key * int(_GOLDEN) & (1 << 64) - 1) >> 64 - _SLOT_BITS
         while keys[slot]:
             slot = (slot + 1) & (1 << _SLOT_BITS) - 1
-        keys[slot], found[slot] = key, traits[name]
-    return keys, found
+        keys[slot], values[slot] = key, traits[name]
+    return keys, values
 
 
 _KEYS, _TRAITS = _element_table()
@@ -341,8 +341,8 @@ def _cost(html: Bytes, keys: UInt64s, traits: Bytes) -> tuple[int, int, int]:
             at = max(_declaration_end(html, at), at + 1) if start < len(html) else len(html)
             continue
         key, end = _name_end(html, start)
-        at, is_closed, _, found = _tag_end(html, end)
-        attributes, again = max(attributes, found), again + formats
+        at, is_closed, _, n_attributes = _tag_end(html, end)
+        attributes, again = max(attributes, n_attributes), again + formats
         if at < 0:
             break
         slot = _slot_of(key, keys)

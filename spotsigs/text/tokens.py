@@ -158,8 +158,8 @@ def tokenize(text: str) -> Tokens:
     """
     if not isinstance(text, str):
         raise InputError(f"a text must be a str, got an object of type {type(text).__name__}")
-    found = _cut(np.frombuffer(text.encode("utf-8", "replace"), np.uint8))
-    return replace(tokenize(text.lower()) if found is None else found, text=text)
+    bounds = _cut(np.frombuffer(text.encode("utf-8", "replace"), np.uint8))
+    return replace(tokenize(text.lower()) if bounds is None else bounds, text=text)
 
 
 def _cut(data: Bytes) -> Tokens | None:

@@ -12,7 +12,7 @@ import naive
 import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
-from naive.sets import edited_copies, cosine_pairs, found
+from naive.sets import cosine_pairs, edited_copies, found
 from strategies import by_rows, vectors_of
 from test_matcher import VARIANTS as EXACT
 

@@ -53,14 +53,14 @@ def with_density(
     those they replace: a placebo that keeps the density.
     """
     held = {i: _block(frame.pieces[i].html) for i in frame.blocks}
-    _, tokens, found = _block(frame.bare())
+    _, tokens, spots = _block(frame.bare())
     strangers = [other for other in others if other.site != frame.site]
     changed: dict[int, str] = {}
-    more = found < target * tokens
+    more = spots < target * tokens
     poor = [i for i in held if held[i].spots <= POOR * held[i].words and held[i].words]
     rich = sorted((i for i in held if held[i].spots), key=lambda i: (held[i].spots / held[i].words, i))
     waiting = dice.sample(poor, len(poor)) if more else rich
-    while waiting and strangers and (found < target * tokens) == more:
+    while waiting and strangers and (spots < target * tokens) == more:
         place = waiting.pop()
         gone = [place]
         if more:
@@ -73,7 +73,7 @@ def with_density(
         changed |= dict.fromkeys(gone, "")
         changed[place] = "<br>".join(part.html for part in new)
         tokens += sum(part.words for part in new) - sum(held[i].words for i in gone)
-        found += sum(part.spots for part in new) - sum(held[i].spots for i in gone)
+        spots += sum(part.spots for part in new) - sum(held[i].spots for i in gone)
     if donors:
         changed = {i: _alike(held[i], frame.site, donors, dice) for i in sorted(changed)}
     return frame.with_blocks(changed)
@@ -114,13 +114,13 @@ def _paragraph(frames: Sequence[Frame], dice: Dice) -> _Block:
 
 def _plain(frames: Sequence[Frame], size: int, dice: Dice) -> list[_Block]:
     """Draw blocks without spots with about the given number of words in total."""
-    found: list[_Block] = []
+    blocks: list[_Block] = []
     for _ in range(100 * size):
-        if sum(part.words for part in found) >= size:
+        if sum(part.words for part in blocks) >= size:
             break
         donor = dice.pick(frames)
         if donor.blocks:
             part = _block(donor.pieces[dice.pick(donor.blocks)].html)
             if part.words and not part.spots:
-                found.append(part)
-    return found
+                blocks.append(part)
+    return blocks

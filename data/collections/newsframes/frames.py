@@ -194,8 +194,8 @@ def _scan(node: LexborNode, known: set[tuple[str, ...]]) -> tuple[str, list[Text
 
 
 def _is_slot(tokens: Sequence[str], known: set[tuple[str, ...]]) -> bool:
-    found = [gram in known for gram in zip(*(tokens[i:] for i in range(4)), strict=False)]
-    return bool(found) and sum(found) >= SLOT_SHARE * len(found)
+    is_known = [gram in known for gram in zip(*(tokens[i:] for i in range(4)), strict=False)]
+    return bool(is_known) and sum(is_known) >= SLOT_SHARE * len(is_known)
 
 
 def _is_headline(block: TextBlock, title: set[str]) -> bool:
@@ -241,8 +241,8 @@ def _mark_head(tree: LexborHTMLParser, headline: str, mark: Callable[[Kind, str]
     for node in tree.css("head > title"):
         text = " ".join((node.text() or "").split())
         short = " ".join(headline.split())
-        before, found, after = text.partition(short) if short else ("", "", "")
-        if not found:  # the longest part is assumed to be the headline, the others the name of the site
+        before, head, after = text.partition(short) if short else ("", "", "")
+        if not head:  # the longest part is assumed to be the headline, the others the name of the site
             parts = re.split(r"(\s[-|:\u2013\u2014\u00bb]\s)", text)
             longest = max(range(0, len(parts), 2), key=lambda i: len(parts[i]))
             before, after = "".join(parts[:longest]), "".join(parts[longest + 1 :])

@@ -67,8 +67,8 @@ class Packaged(Collection):
 
 def _read(package: Path, below: str, suffix: str = "") -> dict[str, bytes]:
     """Return the files in a folder of a package, by path below it."""
-    found = files(package, lambda name: name.startswith(below) and name.endswith(suffix))
-    return {name.removeprefix(below): content for name, content in found}
+    contents = files(package, lambda name: name.startswith(below) and name.endswith(suffix))
+    return {name.removeprefix(below): content for name, content in contents}
 
 
 def _marked_by_text(files: Mapping[str, bytes]) -> Iterator[AnnotatedPage]:
@@ -99,8 +99,8 @@ def _selected(html: str, script: str) -> tuple[str, str]:
     tree = LexborHTMLParser(html)
     headline = ""
     for selector, *_attribute in selectors(script, "title", "selectors"):
-        found = _css(tree, selector)
-        headline = headline or (" ".join(visible(found[0].html or "").split()) if found else "")
+        nodes_of = _css(tree, selector)
+        headline = headline or (" ".join(visible(nodes_of[0].html or "").split()) if nodes_of else "")
     if not headline:
         for node in tree.css("meta[property='og:title']"):
             headline = headline or node.attributes.get("content") or ""
@@ -110,7 +110,7 @@ def _selected(html: str, script: str) -> tuple[str, str]:
     for parts in selectors(script, "content", "selectors"):
         nodes = [_css(tree, selector) for selector in parts]
         if all(nodes):
-            return headline, "\n\n".join(visible(node.html or "") for found in nodes for node in found)
+            return headline, "\n\n".join(visible(node.html or "") for nodes_of in nodes for node in nodes_of)
     return headline, ""
 
 

@@ -72,14 +72,14 @@ def resent(rows: Iterable[Mapping[str, Any]]) -> list[NewsStory]:
             date = _date(str(row["date"]))
             if date is not None:
                 dated.setdefault(key, []).append((date, int(text.id), text))
-    found = []
+    stories_resent = []
     for texts in dated.values():
         texts.sort(key=lambda item: item[:2])
         breaks = [i for i, (a, b) in enumerate(pairwise(texts), 1) if b[0] - a[0] > APART]
         for start, stop in pairwise([0, *breaks, len(texts)]):
             if stop - start >= 2:
-                found.append((texts[start][:2], tuple(text for _, _, text in texts[start:stop])))
-    return [NewsStory(_name(texts), texts) for _, texts in sorted(found, key=lambda item: item[0])]
+                stories_resent.append((texts[start][:2], tuple(text for _, _, text in texts[start:stop])))
+    return [NewsStory(_name(texts), texts) for _, texts in sorted(stories_resent, key=lambda item: item[0])]
 
 
 def edited(stories: Iterable[NewsStory]) -> list[NewsStory]:
