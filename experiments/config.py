@@ -35,7 +35,7 @@ from spotsigs.exact_duplicates import Sameness
 from spotsigs.method import Method
 from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.signatures.idf import Idf
-from spotsigs.spelling import spelled
+from spotsigs.spelling import ELSEWHERE, spelled
 from spotsigs.storage.atomic import path_of
 
 if TYPE_CHECKING:
@@ -56,18 +56,6 @@ OF_METHODS = "experiment.methods."
 
 OF_COMPARE = ("methods", "collections")
 """Keys of ``experiment=compare``."""
-
-OF_COMMAND = {
-    "copy": "`spotsigs dedup INPUT --out FOLDER` writes a copy", "page": "`spotsigs inspect INPUT` shows the clusters",
-    "memory": "`spotsigs dedup INPUT --out FOLDER --memory SIZE` has a budget",
-    "store": "`spotsigs dedup INPUT --out FOLDER --store FOLDER` keeps a store",
-    "add": "`spotsigs dedup INPUT --out FOLDER --store FOLDER --add` adds to a store",
-    "query": "`spotsigs pairs PAGE --against STORE` queries a store",
-    "against": "`spotsigs dedup INPUT --out FOLDER --against REFERENCE` compares with a reference",
-    "copies": "duplicates= takes its place", "measure": "matcher=containment takes its place",
-    "strict": "`spotsigs dedup INPUT --out FOLDER --strict` stops at the first unreadable record",
-}  # fmt: skip
-"""Commands in place of keys that an earlier version had."""
 
 ENDS = ("idf_min", "idf_max")
 OF_METHOD = (
@@ -573,8 +561,8 @@ def _explain_override(error: HydraException) -> str:
     key = re.search(r"Could not override '([^']+)'", text)
     if key:
         parent, _, name = key[1].rpartition(".")
-        if not parent and name in OF_COMMAND:
-            return f"{name} is no key of run.py: {OF_COMMAND[name]}"
+        if not parent and name in ELSEWHERE:
+            return f"{name} is no key of run.py: {ELSEWHERE[name]}"
         known = f"'{name}' here{_set_there(error, name, parent)}; `python run.py --help` lists the groups and keys"
         return f"{key[1]}: {parent or 'the configuration'} has no parameter {known}"
     composing = re.match(r"In '[^']+': ValidationError raised while composing config:\s*(.*)", text)

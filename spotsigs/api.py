@@ -30,6 +30,7 @@ from spotsigs.method import Method
 from spotsigs.records import Document, IntArray, Pairs, Signatures, Skipped
 from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.signatures.extract import REFERENCE
+from spotsigs.spelling import ELSEWHERE
 
 PagesT = TypeVar("PagesT")
 
@@ -38,14 +39,6 @@ BATCH = 256
 
 LISTED = 5
 """Pages that a warning names."""
-
-OF_COMMAND = "`spotsigs dedup INPUT --out FOLDER` has --{}"
-ELSEWHERE = {
-    "memory": OF_COMMAND, "store": OF_COMMAND, "add": OF_COMMAND, "out": OF_COMMAND, "strict": OF_COMMAND,
-    "clusters": "spotsigs.dedup has it", "keep": "spotsigs.dedup has it", "keep_by": "spotsigs.dedup has it",
-    "matcher": "`python run.py matcher=lsh` has it", "sets": "`python run.py sets=true` has it",
-}  # fmt: skip
-"""Where the parameters are that a function lacks."""
 
 CallT = TypeVar("CallT", bound=Callable[..., Any])
 
@@ -57,7 +50,7 @@ def _states_where(function: CallT) -> CallT:
     @wraps(function)
     def called(*args: Any, **given: Any) -> Any:
         for name in given.keys() & lacks:
-            raise TypeError(f"{function.__name__}() does not take {name}=; {ELSEWHERE[name].format(name)}")
+            raise TypeError(f"{function.__name__}() does not take {name}=; {ELSEWHERE[name]}")
         return function(*args, **given)
 
     return cast(CallT, called)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from spotsigs import __version__, defaults, terminal
 from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean, printable, reason, require, shown
-from spotsigs.spelling import command_spelling
+from spotsigs.spelling import ELSEWHERE, command_spelling
 from spotsigs.storage.atomic import staging_folder
 from spotsigs.storage.locations import PRINTED, absolute, as_path, local_folder
 from spotsigs.terminal import expand_home, open_streams, say_when_compiling
@@ -131,9 +131,6 @@ DEFAULTS: dict[str, Any] = {
     "store": None, "strict": False,
 }  # fmt: skip
 """Values of options that are omitted, or that a verb does not have."""
-
-OF_FUNCTION = ("duplicates", "signature", "min_spots", "threads")
-"""Parameters of `spotsigs.dedup` that the command lacks."""
 
 LISTED = 20
 """Skipped records that are printed if no folder lists them."""
@@ -500,8 +497,8 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
         name = unknown[0].partition("=")[0]
         close = did_you_mean(name, [option[1] for option in OPTIONS if args.verb in option[0]])
         where = f"`spotsigs {args.verb} --help` lists all"
-        if (parameter := name.removeprefix("--").replace("-", "_")) in OF_FUNCTION:
-            close, where = "", f"the function has it, as in spotsigs.dedup(pages, {parameter}=...)"
+        if (parameter := name.removeprefix("--").replace("-", "_")) in ELSEWHERE:
+            close, where = "", ELSEWHERE[parameter]
         raise InputError(f"{args.verb} does not take {unknown[0]!r}{close or ';'} {where}")
     return args
 

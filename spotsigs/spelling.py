@@ -21,6 +21,27 @@ _COMMAND = {
 _SWITCHES = ("strict", "add", "overwrite")
 """Options without a value."""
 
+_DEDUP = "`spotsigs dedup INPUT --out FOLDER"
+_FUNCTION = "the function has it, as in spotsigs.dedup(pages, {}=...)"
+ELSEWHERE = {
+    "add": f"{_DEDUP} --store FOLDER --add` adds to a store",
+    "against": f"{_DEDUP} --against REFERENCE` compares with a reference",
+    "copies": "duplicates= of run.py and the functions takes its place",
+    "copy": f"{_DEDUP}` writes a copy",
+    "measure": "matcher=containment takes its place",
+    "memory": f"{_DEDUP} --memory SIZE` has a budget",
+    "out": f"{_DEDUP}` writes a copy",
+    "page": "`spotsigs inspect INPUT` shows the clusters",
+    "query": "`spotsigs pairs PAGE --against STORE` queries a store",
+    "store": f"{_DEDUP} --store FOLDER` keeps a store",
+    "strict": f"{_DEDUP} --strict` stops at the first unreadable record",
+    "matcher": "`python run.py matcher=lsh` has it",
+    "sets": "`python run.py sets=true` has it",
+    **dict.fromkeys(("clusters", "keep", "keep_by"), "`spotsigs dedup` and spotsigs.dedup have it"),
+    **{name: _FUNCTION.format(name) for name in ("duplicates", "signature", "min_spots", "threads")},
+}
+"""Where an option is that the command, a function or ``run.py`` lacks, or what takes its place."""
+
 _PLAIN = re.compile(r"[A-Za-z_@/.][\w./@:-]*")
 _MEANINGS = ("null", "true", "false", "nan", "inf")
 
