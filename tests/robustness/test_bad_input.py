@@ -260,12 +260,5 @@ def test_a_million_copies_of_one_page(front_door, tmp_path, matcher):
     assert (metrics["documents"], metrics["documents_matched"], metrics["pairs"]) == (10**6, 0, 0)
 
 
-def test_the_page_of_the_docs_has_all_records():
-    page = PAGE.read_text(encoding="utf-8")
-    listed = page.partition("| Input | Message |\n|---|---|\n")[2].partition("\n\n")[0].splitlines()
-    assert listed == [f"| {_cell(case.given)} | {_cell(case.says)} |" for case in RECORDS]
-    assert f"lists {sum(map(len, GROUPS.values()))} bad inputs" in page
-
-
-def _cell(text):
-    return re.sub(r"[\\|<*_`\[]", r"\\\g<0>", text)
+def test_the_page_of_the_docs_counts_all():
+    assert f"lists {sum(map(len, GROUPS.values()))} bad inputs" in PAGE.read_text(encoding="utf-8")
