@@ -32,11 +32,22 @@ def finding(results: Path) -> list[str]:
     )
     return [
         f"F1 of spots less the best of words and shingles, whole pages: {leads}.",
-        f"Template removed, one text for all: {same}.",
+        f"Template removed, one text for all: {same}{_lowest(facts, collections, others)}.",
         _conclusion(facts, collections, whole, others),
         _cause(facts),
         *transfer(results),
     ]
+
+
+def _lowest(facts: Mapping[str, Fact], collections: Sequence[str], treatments: Sequence[str]) -> str:
+    """Return the lowest lead of other treatments with one text for all, if it is below those of template removal."""
+    leads = {(name, of): facts[f"{name}: lead of spots, {of}"] for name in collections for of in treatments}
+    (name, treatment), lead = min(leads.items(), key=lambda item: item[1].value)
+    if lead.value >= min(found.value for (_, of), found in leads.items() if of == REMOVED):
+        return ""
+    words = _lead(facts, name, treatment, "H2")[1]
+    decided = "" if words == "undecided" else f", {words}"
+    return f"; lowest: {_code(name)}, {treatment}, {_number(lead)}{decided}"
 
 
 def _conclusion(facts: Mapping[str, Fact], collections: Sequence[str], whole: str, others: Sequence[str]) -> str:

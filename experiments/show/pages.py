@@ -114,7 +114,7 @@ def speed(results: Path) -> str:
     ours, lsh = (float(total[method]) / 1000 for method in ("SpotSigs, tight bounds", "LSH-S (native)"))
     return (
         f"The exact join of 1.17 million vectors takes {ours:.2g} seconds at τ = .9, LSH {lsh:.2g} "
-        "([all tools](docs/performance.md)).\n"
+        "([others](docs/performance.md)).\n"
     )
 
 

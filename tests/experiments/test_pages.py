@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import math
 import re
 from pathlib import Path
 
 import pytest
 
 from experiments.claims.facts import Fact, write_facts
+from experiments.harness.manifest import age
 from experiments.show.finding import NOT_RUN, finding
 from experiments.show.pages import CITATION, PAGES, ROOT, SECTION, SECTIONS, cited, written
 from spotsigs import __version__
+from spotsigs.runs.provenance import git
 
 STATED = {
     "README.md": {"95 %"},
@@ -19,10 +23,35 @@ STATED = {
     "docs/citing.md": set(),
     "docs/reproduction.md": {"0.75", "0.85", "1.1", "4.3", "5.3", "95 %"},
     "docs/differences.md": {"0.1", "0.85", "0.9", "1.0", "5.2"},
+    "docs/gold.md": {".75", ".85", ".71", ".69", "94 %"},
+    "docs/newsframes.md": {"1.0", ".64", ".12", "3 %", "5 %", "80 %", "130 %"},
+    "docs/republished.md": {".01", ".44", "95 %"},
+    "docs/wt10g_like.md": {
+        *(
+            "5.4",
+            "21.36",
+            "0.75",
+            "0.56",
+            "16.36",
+            "14.2",
+            "0.821",
+            "2.2",
+            "0.1",
+            "0.35",
+            "0.7",
+            ".1",
+            ".5",
+            ".7",
+            ".9",
+        ),
+        *("9 %", "10 %", "20 %", "29 %", "30 %", "40 %"),
+    },
     "docs/protocol.md": {".013", ".02", ".04", ".05", ".44", ".85", ".98", "95 %"},
 }
-"""Decimals outside generated sections and code: parameters, versions, numbers of sections, and sizes that a sentence
-defines."""
+"""Decimals outside generated sections and code that are no measurements of this project: parameters, versions, numbers
+of sections, published values, and sizes that a sentence defines."""
+FIGURES = list(csv.DictReader((ROOT / "docs/figures.csv").read_text(encoding="utf-8").splitlines()))
+"""Measured figures outside generated sections, by page: of a file of this commit, or of a command at an earlier one."""
 DECIMAL = re.compile(r"(?<![\w./=\[-])\d*\.\d+(?:M\b)?(?!\.?\w)|\d+ %")
 
 
@@ -51,19 +80,54 @@ def test_other_text_has_no_measured_figures(name):
     text = SECTION.sub("", (ROOT / name).read_text(encoding="utf-8"))
     text = re.sub(r"## Real pages.*?(?=\n## )", "", text, flags=re.DOTALL)  # of the command that opens the section
     text = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)
-    assert set(DECIMAL.findall(text)) == STATED[name]
+    measured = {figure for row in FIGURES if row["page"] == name for figure in DECIMAL.findall(row["figures"])}
+    assert set(DECIMAL.findall(text)) - measured == STATED[name]
+    assert measured <= set(DECIMAL.findall(text)), "docs/figures.csv has figures that are not on the page"
+
+
+def wilson(wrong: int, n: int = 150, z: float = 1.96) -> list[float]:
+    """Return a fraction and its interval."""
+    middle, half = wrong / n + z**2 / (2 * n), z * math.sqrt(wrong / n * (1 - wrong / n) / n + z**2 / (4 * n**2))
+    return [wrong / n, *((middle + sign * half) / (1 + z**2 / n) for sign in (-1, 1))]
+
+
+def values(path: Path) -> list[float]:
+    """Return the numbers that a page may quote from a file."""
+    if path.name == "republished_checked.csv":
+        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+        judged = [(row["truth"] == "same", row["near_duplicate"]) for row in rows]
+        wrong = [judged.count((same, verdict)) for same, verdict in ((True, "no"), (False, "yes"))]
+        doubtful = [judged.count((same, "doubtful")) for same in (True, False)]
+        return [x for a, b in zip(wrong, doubtful, strict=True) for n in (a, a + b) for x in wilson(n)]
+    return [float(number) for number in re.findall(r"(?<=,)-?[\d.]+(?:e-?\d+)?(?=[,\n])", path.read_text("utf-8"))]
+
+
+@pytest.mark.parametrize("row", FIGURES, ids=lambda row: f"{row['page']}, {row['of']}")
+def test_a_measured_figure_has_a_source(row):
+    if not row["source"]:
+        assert row["command"]
+        assert git("rev-parse", "--is-shallow-repository") == "true" or age(row["commit"]) is not None
+        return
+    found = values(ROOT / row["source"])
+    for figure in DECIMAL.findall(row["figures"]):
+        digits = len(figure.removesuffix(" %").partition(".")[2])
+        scales = (100,) if figure.endswith("%") else (1, 1e-6)
+        stated = float(figure.removesuffix(" %"))
+        assert any(round(value * scale, digits) == stated for value in found for scale in scales), figure
 
 
 LEADS = {"republished": 0.05, "newsframes": 0.13}
 TREATMENTS = ("whole page", "trafilatura", "template removed")
 
 
-def facts(path: Path, outcomes):
-    """Write facts of the study on two collections; H2 is the given outcome on the second one."""
+def facts(path: Path, outcomes, lowest=0.001):
+    """Write facts of the study on two collections, with outcomes and the lead on republished's text by trafilatura."""
     rows = []
     for name, lead in LEADS.items():
         for treatment in TREATMENTS:
             value = lead if treatment == "whole page" else 0.001
+            if (name, treatment) == ("republished", "trafilatura"):
+                value = lowest
             rows.append(Fact(name=f"{name}: lead of spots, {treatment}", value=value, low=-0.01, high=0.2))
         rows.append(Fact(name=f"H1: {name}, whole page: corrected p", value=0.01, text="0.01, spots lead"))
         for treatment in TREATMENTS[1:]:
@@ -95,6 +159,12 @@ def test_a_finding_of_one_collection_names_it(tmp_path):
     *_, conclusion, cause = finding(tmp_path)
     assert conclusion.endswith("and add nothing once it is gone on `newsframes`.**")
     assert cause == "Dense templates are not shown to be the cause (H4)."
+
+
+def test_a_lower_lead_by_another_treatment_is_stated(tmp_path):
+    facts(tmp_path, {("republished", "trafilatura"): "undecided"}, lowest=-0.1)
+    sentence = finding(tmp_path)[1]
+    assert sentence.endswith("; lowest: `republished`, trafilatura, −.100 (−.010 to +.200).")
 
 
 def test_without_the_study_nothing_is_claimed(tmp_path):
