@@ -58,9 +58,12 @@ class WithTruth(Collection):
         rows = _rows(self.file, self.digest)
         if self._clusters(rows):
             return
-        selves = sum(row[0] == row[1] for _, row in self._judged(rows))
+        pairs = [tuple(sorted(row[:2])) for _, row in self._judged(rows)]
+        selves, twice = sum(a == b for a, b in pairs), len(pairs) - len({*pairs})
         if selves:
             sys.stderr.write(f"{self.file}: {counted(selves, 'pair')} of a page with itself is ignored\n")
+        if twice:
+            sys.stderr.write(f"{self.file}: {twice:,} of {len(pairs):,} lines repeat a pair, which counts once\n")
 
     @property
     def idf_band(self) -> tuple[float, float]:  # type: ignore[override]

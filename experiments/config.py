@@ -418,7 +418,8 @@ def method_of(choices: Mapping[str, Any], settings: Settings, *, label: str = ""
         require(known, f"{where} has no key {key!r}; a method has {', '.join(OF_METHOD)}")
         require(
             fixed.get(key, value) == value,
-            f"{where} sets {key}: {value}, and the experiment fixes {key}: {fixed.get(key)}; leave it out",
+            f"{where} sets {key}: {value}, and the experiment fixes {key}: {fixed.get(key)}; leave it out, "
+            "or compare it by experiment=compare",
         )
     chosen = dict(zip(ENDS, BAND, strict=True)) | fixed | dict(choices)
     composed_of = composed(*(override(key, value) for key, value in chosen.items()), f"seed={settings.seed}")

@@ -28,7 +28,10 @@ def main(config: DictConfig) -> float | None:
         from experiments.harness.study import run
 
         if chosen.experiment.takes:
-            sys.stderr.write(f"{chosen.names['experiment']} takes {Takes(**chosen.experiment.takes)}\n")
+            name, takes = chosen.names["experiment"], Takes(**chosen.experiment.takes)
+            alone = hasattr(chosen.experiment, "further") and chosen.names["data"] != "gold"
+            usual = f"{name} evaluates data={chosen.names['data']} alone; its usual collections take {takes}"
+            sys.stderr.write(f"{usual if alone else f'{name} takes {takes}'}\n")
         print(run(chosen))
     except Exception as error:
         terminal.end_if_unheard(error)

@@ -9,7 +9,7 @@ from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 
-from experiments.config import ENDS, OF_COMPARE, OF_METHOD, Settings, composed, method_of, overrides
+from experiments.config import ENDS, OF_COMPARE, OF_METHOD, Settings, composed, method_of, override, overrides
 from spotsigs.contracts import VectorCollection
 from spotsigs.errors import InputError, did_you_mean, require
 from spotsigs.formats.detect_format import FORMATS
@@ -92,24 +92,25 @@ def composed_methods(choices: Choices, settings: Settings) -> tuple[dict[str, Me
 def chosen_collections(named: Any, settings: Settings) -> list[Settings]:
     """Return the settings on each collection of a list, by default on that of the settings alone.
 
-    An entry is a choice of ``data=``, overrides such as ``data=jsonl data.path=mine.jsonl``, or a mapping of a name to
-    them.
+    An entry is a choice of ``data=``, or a mapping of a name to groups and keys, as in ``{mine: {data: jsonl,
+    data.path: mine.jsonl}}``, or to overrides in one text.
     """
     if named is None:
         return [replace(settings, names=settings.names | {"data": _name(settings)})]
-    require(
-        isinstance(named, list) and bool(named),
-        "collections must be a list such as '[gold, {mine: data=jsonl data.path=mine.jsonl}]'",
-    )
-    entries: list[tuple[str, str]] = []
+    form = "collections must be a list such as '[gold, {mine: {data: jsonl, data.path: mine.jsonl}}]'"
+    require(isinstance(named, list) and bool(named), form)
+    entries: list[tuple[str, Any]] = []
     for entry in named:
-        entries += entry.items() if isinstance(entry, Mapping) else [("", str(entry))]
+        entries += entry.items() if isinstance(entry, Mapping) else [("", entry)]
     return [of_collection(settings, words, name) for name, words in entries]
 
 
-def of_collection(settings: Settings, words: str, name: str = "") -> Settings:
-    """Return the settings with another collection, given by overrides or by a choice of ``data=``."""
-    given = words.split() if "=" in words else [f"data={words}"]
+def of_collection(settings: Settings, words: Any, name: str = "") -> Settings:
+    """Return the settings with another collection, given by groups and keys, overrides, or a choice of ``data=``."""
+    if isinstance(words, Mapping):
+        given = [override(key, value) for key, value in words.items()]
+    else:
+        given = str(words).split() if "=" in str(words) else [f"data={words}"]
     kept = [word for word in overrides() if _key(word) not in ("experiment", "data", *OF_COMPARE)]
     own = composed(*given, *kept, f"workers={settings.workers}")
     names = own.names | {"experiment": settings.names["experiment"], "data": name or _name(own)}

@@ -23,6 +23,7 @@ from experiments.run_folders import variant
 from experiments.show.tables import Table
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.contracts import Matcher
+from spotsigs.errors import counted
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
@@ -109,7 +110,8 @@ class Work:
         inputs = read_together(list(missing.values()), self.cache.folder, self.settings.engine)
         self.inputs.update(zip(missing, inputs, strict=True))
         if (seconds := perf_counter() - began) > 1:
-            LOG.info("%s: signatures of %d kinds, %.0f s", type(sources[0].collection).__name__, len(inputs), seconds)
+            name, kinds = self.settings.names["data"], counted(len(inputs), "kind")
+            LOG.info("%s: %s of signatures, %.0f s", name, kinds, seconds)
         return [self.inputs[repr(source)] for source in sources]
 
     def parse_ms(self, method: Method) -> float | None:

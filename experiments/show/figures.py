@@ -150,7 +150,7 @@ def draw_lines(
     def draw(figure: Figure) -> None:
         axes = figure.subplots(down, across, squeeze=False).ravel()
         looks = _looks(points)
-        for series in computed:
+        for series in (name for name in computed if name in looks):
             looks[series] |= {"marker": "None", "linewidth": 1.0}
         for axis, panel in zip(axes, panels, strict=False):
             _prepare(axis, panel, len(panels))

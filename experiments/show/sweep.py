@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import groupby
+from collections.abc import Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from experiments.claims.published import published_row
 from experiments.show.table1_row import QUALITY, ROW, row_cell
-from experiments.show.tables import ABSENT, Column, Table
+from experiments.show.tables import Column, Table
 from spotsigs.output_files import write_json
 from spotsigs.runs.provenance import provenance
 from spotsigs.runs.summary import shown_path
@@ -34,10 +30,6 @@ SHARED_TIMES = (
     "the lowest tau; timing=true runs each cell alone."
 )
 
-SHORT = {
-    "Sort/Hash(msec)": "Hash", "Clust.(msec)": "Clust.", "Total(msec)": "Total", "#Spots": "Spots", "signature": "sig.",
-}  # fmt: skip
-SHORT_TIMES = "Hash, Clust., Total: msec."
 MOST_VALUES = 8
 """Values of a key that a caption lists."""
 
@@ -65,8 +57,7 @@ def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]], cells: Sequence
     write_json(folder / "sweep.json", {"caption": table.caption, "rows": rows} | provenance())
     drawn = _draw(folder, table, swept)
     paths = [*([f"figure: {shown_path(drawn)}"] if drawn else []), f"sweep: {shown_path(folder)}"]
-    width = shutil.get_terminal_size((160, 24)).columns
-    return "\n".join(["", printed(table, swept, width), "", *paths])
+    return "\n".join(["", table.text(), "", *paths])
 
 
 def sweep_table(folder: Path, jobs: Sequence[Mapping[str, Any]], cells: Sequence[Row]) -> Table:
@@ -96,7 +87,8 @@ def sweep_table(folder: Path, jobs: Sequence[Mapping[str, Any]], cells: Sequence
         columns.append(Column(name="best", title="Best"))
     columns += [Column(name=name) for name in (*FIGURES, "joined_at", "folder")]
     notes = (SHARED_TIMES,) if shared else ()
-    return Table(caption=_caption(jobs, cells), columns=columns, rows=rows, notes=notes)
+    named = [key for key in swept if key != "tau"]
+    return Table(caption=_caption(jobs, cells), columns=columns, rows=rows, notes=notes, named=named)
 
 
 def typed(job: Mapping[str, Any]) -> dict[str, str]:
@@ -154,72 +146,6 @@ def _mark_best(rows: Sequence[Row], swept: Sequence[str]) -> None:
 
 def _method(row: Row, swept: Sequence[str]) -> tuple[Any, ...]:
     return tuple(row[key] for key in swept if key != "tau")
-
-
-def printed(table: Table, swept: Sequence[str], width: int) -> str:
-    """Return the table in the first of its forms that fits a width: all, without shared columns, short, grouped.
-
-    A column with one value moves to the caption; then heads are abbreviated; then each method is a line above its
-    rows. The figures of quality are in every form.
-    """
-    forms = list(_forms(table, swept))
-    form = next((form for form in forms if max(map(len, form.lines)) <= width), forms[-1])
-    texts = [table.caption, *table.notes]
-    if form.shared:
-        texts[0] += f". In all rows: {form.shared}"
-    if form.short:
-        texts.append(SHORT_TIMES)
-    caption, *notes = (textwrap.fill(text, width, break_long_words=False) for text in texts)
-    return "\n".join([caption, "", *form.lines, *([""] if notes else []), *notes])
-
-
-class _Form(NamedTuple):
-    """Lines of a form of the table, the columns that it moved to the caption, and whether heads are abbreviated."""
-
-    lines: list[str]
-    shared: str = ""
-    short: bool = False
-
-
-def _forms(table: Table, swept: Sequence[str]) -> Iterator[_Form]:
-    yield _Form(table.lines())
-    kept, shared = [], []
-    for column in (column for column in table.columns if column.title):
-        values = {column.printed(row) for row in table.rows}
-        if len(values) == 1 and column.name not in (*QUALITY, *swept):
-            shared.append(f"{column.title} {values.pop()}")
-        else:
-            kept.append(column)
-    common = ", ".join(shared)
-    less = replace(table, columns=kept)
-    yield _Form(less.lines(), common)
-    short = _shortened(less)
-    yield _Form(short.lines(gap=" "), common, short=True)
-    keys = [key for key in swept if key != "tau"]
-    narrow = replace(short, columns=[column for column in short.columns if column.name not in keys])
-    heads = [" ".join(f"{key}={row[key]}" for key in keys) for row in table.rows]
-    title, *rows = narrow.lines(gap=" ")
-    grouped = [title]
-    for head, lines in groupby(zip(heads, rows, strict=True), key=lambda pair: pair[0]):
-        grouped += [*([head] if head else []), *(line for _, line in lines)]
-    yield _Form(grouped, common, short=True)
-
-
-def _shortened(table: Table) -> Table:
-    """Return the table with abbreviated heads and values."""
-
-    def value(row: Row, column: Column) -> Any:
-        if column.name == "row":
-            return "" if row["row"] == MEASURED else "publ."
-        if column.name == "idf":
-            return "-".join(end.removeprefix("0") or "0" for end in row["idf"].strip("[]").split(", "))
-        return "-" if column.name not in QUALITY and column.printed(row) == ABSENT else row.get(column.name)
-
-    heads = {column: column.title.rstrip("*") for column in table.columns}
-    columns = [replace(column, title=SHORT.get(head, head)) for column, head in heads.items()]
-    return replace(
-        table, columns=columns, rows=[{c.name: value(row, c) for c in table.columns} for row in table.rows], notes=()
-    )
 
 
 def _draw(folder: Path, table: Table, swept: Sequence[str]) -> Path | None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from experiments.show.table1_row import QUALITY
 from spotsigs.output_files import replacing, write_csv
 
 ABSENT = "n/a"
@@ -73,12 +78,15 @@ class Table:
         Values by column name; unrounded numbers, None for absent ones.
     notes : sequence of str
         Sentences below the table.
+    named : sequence of str
+        Names of the columns that name a method, and of which a narrow table has a line above its rows.
     """
 
     caption: str
     columns: Sequence[Column]
     rows: Sequence[dict[str, Any]]
     notes: Sequence[str] = ()
+    named: Sequence[str] = ()
 
     def write(self, folder: Path, name: str) -> None:
         """Write ``name.csv``, ``name.md`` and ``name.tex`` into a folder."""
@@ -124,9 +132,65 @@ class Table:
             text = text.replace(rule, put)
         return "% needs \\usepackage{booktabs,graphicx}\n" + notes + text
 
-    def text(self) -> str:
-        """Return the table for a terminal."""
-        return "\n".join([self.caption, "", *self.lines(), *([""] if self.notes else []), *self.notes])
+    def text(self, width: int | None = None) -> str:
+        """Return the table for a terminal, by default this one, in the first of its forms that fits the width.
+
+        Columns with one value move to the caption; then heads and numbers are abbreviated; then each method is a line
+        above its rows. Every form has the figures of quality.
+        """
+        width = width or shutil.get_terminal_size((160, 24)).columns
+        forms = list(self._forms())
+        shared, lines, heads = next((form for form in forms if max(map(len, form[1])) <= width), forms[-1])
+        caption = f"{self.caption}. In all rows: {shared}" if shared else self.caption
+        texts = caption, *self.notes, *([heads] if heads else [])
+        caption, *notes = (textwrap.fill(text, width, break_long_words=False) for text in texts)
+        return "\n".join([caption, "", *lines, *([""] if notes else []), *notes])
+
+    def _forms(self) -> Iterator[tuple[str, list[str], str]]:
+        """Yield forms, the widest first: the columns of the caption, the lines, and the meaning of short heads."""
+        yield "", self.lines(), ""
+        kept, shared = [], []
+        for column in (column for column in self.columns if column.title):
+            values = {column.printed(row) for row in self.rows}
+            if len(values) == 1 and len(self.rows) > 1 and column.name not in QUALITY:
+                shared.append(f"{column.title.rstrip('*')} {values.pop()}")
+            else:
+                kept.append(column)
+        less, common = replace(self, columns=kept), ", ".join(shared)
+        yield common, less.lines(), ""
+        short = less._abbreviated()
+        heads = "; ".join(
+            f"{one.title}: {other.title}"
+            for one, other in zip(short.columns, kept, strict=True)
+            if one.title not in other.title or other.title.endswith(")") > one.title.endswith(")")
+        )
+        yield common, short.lines(gap=" "), heads
+        named = {column.name: f"{column.name}=" * (column.title == column.name) for column in kept}
+        named = {name: key for name, key in named.items() if name in self.named}
+        if named:
+            rest = [column for column in short.columns if column.name not in named]
+            title, *rows = replace(short, columns=rest).lines(gap=" ")
+            lines = [title]
+            methods = (" ".join(f"{key}{row[name]}" for name, key in named.items()) for row in short.rows)
+            for method, of in groupby(zip(methods, rows, strict=True), key=itemgetter(0)):
+                lines += [method, *(line for _, line in of)]
+            yield common, lines, heads
+
+    def _abbreviated(self) -> Table:
+        """Return the table as text with short heads, and with numbers below 1 that begin with their point."""
+        columns = []
+        for column in self.columns:
+            title = column.title.rstrip("*")
+            columns.append(replace(column, title=SHORT.get(title, title)))
+        rows = [
+            {
+                column.name: text if column.name in self.named and column.name != "idf" else _short(text)
+                for column in columns
+                for text in [column.printed(row)]
+            }
+            for row in self.rows
+        ]
+        return replace(self, columns=columns, rows=rows)
 
     def lines(self, gap: str = "  ") -> list[str]:
         """Return the aligned lines of titles and rows, with a gap between columns."""
@@ -140,6 +204,23 @@ class Table:
             ).rstrip()
             for row in (titles, *cells)
         ]
+
+
+SHORT = {
+    "Sort/Hash(msec)": "Hash", "Clust.(msec)": "Clust.", "Total(msec)": "Total", "Sort/Hash (ms)": "Hash",
+    "Clust. (ms)": "Clust.", "Total (ms)": "Total", "#Spots": "Spots", "signature": "sig.",
+    "− baseline, 95 %": "− baseline", "Macro F1": "Macro", "B-cubed F1": "B³", "Time (s)": "s", "Peak MB": "MB",
+    "F1 − published": "− publ.",
+}  # fmt: skip
+"""Abbreviated heads of columns."""
+SHORT_VALUES = {"measured": "", "published": "publ.", "default": "def.", "best = default": "both", ABSENT: "-"}
+
+
+def _short(text: str) -> str:
+    """Return a value as a narrow table has it, such as ``.8-.92`` for a band or an interval."""
+    if (band := re.fullmatch(r"\[(\S+), (\S+)\]|(\d\S*) to (\d\S*)", text)) is not None:
+        text = "-".join(filter(None, band.groups()))
+    return SHORT_VALUES.get(text, re.sub(r"(?<!\d)0(?=\.\d)", "", text).replace(") *", ")*"))
 
 
 MATHS = {"τ": "tau", "ρ": "rho", "σ": "sigma", "α": "alpha", "≥": "ge", "≤": "le", "×": "times", "…": "dots"}

@@ -7,7 +7,6 @@ import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from tqdm import tqdm
 
@@ -19,7 +18,6 @@ from spotsigs.errors import InputError
 from spotsigs.spelling import spelled
 
 LOG = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +51,15 @@ class Everything(Experiment):
         wanted = [(name, general) for name in self.vectors] + [(name, mine) for name in self.pages]
         wanted += [("claims", mine)]
         other = variant(overrides(), (*NOT_OF_RESULTS, "experiment.results"))
-        plans = [composed(f"experiment={name}", *given) for name, given in wanted]
-        current = [not other and is_current(self.results, name) for name, _ in wanted]
-        parts = [f"{self.results / name} has the results of this commit" for name, _ in _of(wanted, current, True)]
-        missing = list(zip(_of(wanted, current, False), _of(plans, current, False), strict=True))
-        takes = [Takes(**plan.experiment.takes) for _, plan in missing]
-        _announce([name for (name, _), _ in missing], len(wanted), takes)
+        plans = {name: composed(f"experiment={name}", *given) for name, given in wanted}
+        current = [name for name in plans if not other and is_current(self.results, name)]
+        parts = [f"{self.results / name} has the results of this commit" for name in current]
+        missing = {name: plan for name, plan in plans.items() if name not in current}
+        takes = [Takes(**plan.experiment.takes) for plan in missing.values()]
+        _announce(list(missing), len(plans), takes)
         failed: list[str] = []
-        bar = tqdm(missing, "experiments", unit="experiment", disable=None)
-        for number, ((name, _), plan) in enumerate(bar, start=1):
+        bar = tqdm(missing.items(), "experiments", unit="experiment", disable=None)
+        for number, (name, plan) in enumerate(bar, start=1):
             bar.set_postfix_str(name)
             if bar.disable:
                 LOG.info("%d of %d: %s takes %s", number, len(missing), name, takes[number - 1])
@@ -77,10 +75,6 @@ class Everything(Experiment):
             sys.stdout.write(f"{text}\n")
             raise InputError(f"{len(failed)} experiments failed, the others are written: {'; '.join(failed)}")
         return text
-
-
-def _of(items: Sequence[T], current: Sequence[bool], wanted: bool) -> list[T]:
-    return [item for item, done in zip(items, current, strict=True) if done is wanted]
 
 
 def _announce(names: Sequence[str], count: int, takes: Sequence[Takes]) -> None:

@@ -188,7 +188,9 @@ class TableOfMethods:
         rows = [row for part in parts for row in self.rows(part, baseline)]
         shown = [name for name in self.columns if name != "collection" or len(parts) > 1 or not self.ranked]
         notes = tuple(note.replace("{}", baseline) for note in self.notes)
-        table = Table(caption=self.caption or _shared(parts), columns=columns_of(shown, rows), rows=rows, notes=notes)
+        named = [name for name in ("collection", "text", "method", "idf") if name in shown]
+        columns, caption = columns_of(shown, rows), self.caption or _shared(parts)
+        table = Table(caption=caption, columns=columns, rows=rows, notes=notes, named=named)
         return work.table(table, self.name)
 
     def _baseline(self, part: OnCollection, baseline: str) -> str:

@@ -10,9 +10,11 @@ from experiments.config import Experiment, Settings
 from experiments.harness.result_cache import Task
 from experiments.harness.study import Work
 from experiments.show.figures import Panel, Point, draw_lines
-from spotsigs.errors import require
 
 NAMES = {"smallest": "m smallest values", "modulo": "values divisible by n", "permutations": "min-hashes"}
+
+SIZES = {"trials": 2000, "size": 200, "union": 1000}
+"""Pairs of documents for each resemblance, values in a sketch (about 200 in the slides), shingles in a union."""
 
 CAPTION = "Estimators of the resemblance (lecture slides): bias with 95 % intervals, and spread beside theory"
 
@@ -21,34 +23,16 @@ CAPTION = "Estimators of the resemblance (lecture slides): bias with 95 % interv
 class Estimators(Experiment):
     """Mean error and standard deviation of the three estimators over the true resemblance.
 
-    Attributes
-    ----------
-    trials : int
-        Number of pairs of documents for each resemblance.
-    size : int
-        Number of values in a sketch; the slides use about 200.
-    union : int
-        Number of shingles in the union of two documents.
-
     References
     ----------
     Radinsky, after Manning and Raghavan: Duplicate detection, "From Shingles to Sketches" and "Min-Hash sketches".
     """
 
-    trials: int = 2000
-    size: int = 200
-    union: int = 1000
-
-    def __post_init__(self) -> None:
-        require(self.trials >= 30, f"trials must be at least 30, got {self.trials}")
-        require(self.union >= 10, f"union must be at least 10, got {self.union}")
-        require(1 <= self.size <= self.union, f"size must be in [1, union={self.union}], got {self.size}")
-
     def __call__(self, settings: Settings) -> str:
         """Draw bias and spread; return a summary."""
         work = Work.begin(self.results, settings)
-        sizes = {"trials": self.trials, "size": self.size, "union": self.union, "seed": settings.seed}
-        tasks = [Task(function=estimate, arguments={"kind": kind, **sizes}) for kind in NAMES]
+        arguments = SIZES | {"seed": settings.seed}
+        tasks = [Task(function=estimate, arguments={"kind": kind, **arguments}) for kind in NAMES]
         points, facts = [], []
         for kind, cell in zip(NAMES, work.cache.run(tasks, "estimators"), strict=True):
             name, errors = NAMES[kind], []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -20,6 +20,7 @@ from spotsigs.errors import require
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.records import Corpus, Vectors
 
+TAUS = (0.3, 0.44, 0.6, 0.7, 0.8, 0.9, 1.0)
 COLUMNS = [
     Column(name="tau", title="τ", form="g"),
     Column(name="pairs", title="Similar pairs", form=",.0f"),
@@ -36,8 +37,6 @@ class Exactness(Experiment):
 
     Attributes
     ----------
-    taus : list of float
-        Decimal thresholds.
     collections : int
         Number of random collections for each threshold.
     documents : int
@@ -48,7 +47,6 @@ class Exactness(Experiment):
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, sections 1.1, 4.2, 4.3 ("no false negatives nor positives").
     """
 
-    taus: list[float] = field(default_factory=lambda: [0.3, 0.44, 0.6, 0.7, 0.8, 0.9, 1.0])
     collections: int = 60
     documents: int = 60
 
@@ -60,8 +58,8 @@ class Exactness(Experiment):
         """Write the table; return it as text."""
         work = Work.begin(self.results, settings)
         sizes = {"collections": self.collections, "documents": self.documents, "seed": settings.seed}
-        tasks = [Task(function=losses, arguments={"tau": tau, **sizes}) for tau in self.taus]
-        rows = [{"tau": tau} | row for tau, row in zip(self.taus, work.cache.run(tasks, "exactness"), strict=True)]
+        tasks = [Task(function=losses, arguments={"tau": tau, **sizes}) for tau in TAUS]
+        rows = [{"tau": tau} | row for tau, row in zip(TAUS, work.cache.run(tasks, "exactness"), strict=True)]
         total = {name: sum(row[name] for row in rows) for name in rows[0]}
         work.facts(
             [

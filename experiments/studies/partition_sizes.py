@@ -12,7 +12,6 @@ from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, method_of
 from experiments.harness.study import Work
 from experiments.show.figures import Panel, Point, draw_lines
-from spotsigs.errors import as_tau, require
 from spotsigs.matching.partitions import Convention, partition_boundaries
 
 CAPTION = (
@@ -20,6 +19,8 @@ CAPTION = (
     "width"
 )
 LENGTHS, PARTITIONS = "by length", "by partition"
+TAU, RHO = 0.75, 1000
+"""Threshold of the slides, and the largest partition boundary."""
 PAPER, EQUAL = "paper's boundaries", "bins of equal width"
 
 
@@ -27,24 +28,10 @@ PAPER, EQUAL = "paper's boundaries", "bins of equal width"
 class Partitions(Experiment):
     """Documents by length, and documents in each partition.
 
-    Attributes
-    ----------
-    tau : float
-        Threshold; 0.75 in the slides.
-    rho : int
-        Largest partition boundary.
-
     References
     ----------
     Theobald, Siddharth, Paepcke: SpotSigs, slides, "Partitioning Effects"; the paper, section 4.2.
     """
-
-    tau: float = 0.75
-    rho: int = 1000
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "tau", as_tau(self.tau))
-        require(self.rho >= 2, f"rho must be at least 2, got {self.rho}")
 
     def __call__(self, settings: Settings) -> str:
         """Draw both distributions; return a summary."""
@@ -52,12 +39,12 @@ class Partitions(Experiment):
         method = method_of({}, settings, **self.fixed)
         lengths = work.read(method).joined(method).corpus.vectors.lengths
         lengths = lengths[lengths > 0]
-        per_length = np.bincount(np.minimum(lengths, self.rho))[1:]
+        per_length = np.bincount(np.minimum(lengths, RHO))[1:]
         filled = np.flatnonzero(per_length)
         points = [Point(panel=LENGTHS, series="lengths", x=float(n + 1), y=float(per_length[n])) for n in filled]
-        edges = {f"{one.value}'s boundaries": partition_boundaries(self.tau, self.rho, one) for one in Convention}
-        edges[EQUAL] = np.linspace(1, self.rho + 1, len(edges[PAPER]), endpoint=False).astype(np.int64)
-        sizes = {series: partition_sizes(np.minimum(lengths, self.rho), starts) for series, starts in edges.items()}
+        edges = {f"{one.value}'s boundaries": partition_boundaries(TAU, RHO, one) for one in Convention}
+        edges[EQUAL] = np.linspace(1, RHO + 1, len(edges[PAPER]), endpoint=False).astype(np.int64)
+        sizes = {series: partition_sizes(np.minimum(lengths, RHO), starts) for series, starts in edges.items()}
         points += [
             Point(panel=PARTITIONS, series=series, x=float(start), y=float(size))
             for series, starts in edges.items()
@@ -78,7 +65,7 @@ class Partitions(Experiment):
             Fact(name="largest partition's share of the documents", value=float(sizes[PAPER].max() / len(lengths))),
             Fact(name="pairs left by partitioning", value=pairs_to_compare(sizes[PAPER])),
         ]
-        return f"Partitions at tau {self.tau:g}: {work.facts(facts)}; {drawn}"
+        return f"Partitions at tau {TAU:g}: {work.facts(facts)}; {drawn}"
 
 
 def partition_sizes(lengths: NDArray[np.int64], boundaries: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -121,11 +121,12 @@ def test_each_fault_is_one_sentence(pages, text, sentence):
 
 
 def test_a_run_is_evaluated_by_the_file(pages, tmp_path):
-    (tmp_path / "truth.tsv").write_text(lines(*PAIRS, ("a1", "a1", 1)))
+    (tmp_path / "truth.tsv").write_text(lines(*PAIRS, ("a1", "a1", 1), PAIRS[0]))
     words = ["data=jsonl", f"data.path={pages}", f"data.truth={tmp_path / 'truth.tsv'}", "engine=serial", "idf_min=0"]
     done = front_door(*words, f"hydra.run.dir={tmp_path / 'run'}")
     assert done.returncode == 0, done.stderr
     assert "1 pair of a page with itself is ignored" in done.stderr
+    assert f"1 of {len(PAIRS) + 2} lines repeat a pair, which counts once" in done.stderr
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert (metrics["true_pairs"], metrics["reported_pairs"], metrics["unjudged_pairs"]) == (3, 3, 1)  # a1 and a3
     missing = front_door(*words, f"hydra.run.dir={tmp_path / 'other'}", f"data.truth={tmp_path / 'none.tsv'}")

@@ -21,7 +21,7 @@ FEW = ("experiment=compare", "experiment.step=0.1", "experiment.repeats=0", "wor
 def compared(folder, *words):
     done = front_door(*FEW, f"experiment.results={folder}", *words)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_the_table_has_each_method_at_its_best_and_default_threshold(results):
     best = found[found["at"] != "default"]
     assert best["f1"].is_monotonic_decreasing
     caption = "Methods on tiny (45 pages, IDF [0.2, 1]), all with text=visible, boilerplate=keep, duplicates=text"
-    assert caption in printed
+    assert caption in " ".join(printed.split())
     for name in ("compare.md", "compare.tex", "compare.json", "curves.png", "curves.svg", "curves.csv"):
         assert (folder / name).stat().st_size > 0
 
@@ -98,7 +98,7 @@ def test_several_collections_and_judged_pairs(tmp_path):
     }
     path.write_text("".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items()))
     pairs.write_text("a1\ta2\t1\na1\tb\t0\n")
-    mine = f"{{mine: 'data=jsonl data.path={path} data.truth={pairs}'}}"
+    mine = f"{{mine: {{data: jsonl, data.path: {path}, data.truth: {pairs}}}}}"
     printed = compared(tmp_path / "results", f"collections=[tiny, {mine}]", "methods=[spotsigs, brute_force]")
     found = pd.read_csv(tmp_path / "results" / "compare" / "compare.csv")
     assert found["collection"].unique().tolist() == ["tiny", "mine"]
@@ -106,7 +106,33 @@ def test_several_collections_and_judged_pairs(tmp_path):
     assert "curves_mine.svg" in printed
     listed = rows_of(tmp_path / "results" / "compare" / "pairs.csv")
     assert {row["truth"] for row in listed if row["collection"] == "mine"} <= {"true", "false", "unjudged"}
-    assert "mine (4 pages, IDF [0.2, 1])" in printed
+    assert "mine (4 pages, IDF [0.2, 1])" in " ".join(printed.split())
+
+
+def test_one_method_alone_is_compared(tmp_path):
+    printed = compared(tmp_path, "data=tiny", "methods=[shingles1]")
+    found = pd.read_csv(tmp_path / "compare" / "compare.csv")
+    assert found["gap"].unique().tolist() == ["baseline"]
+    assert "curves.svg" in printed
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_narrow_table_has_every_figure_of_quality(results, width, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", str(width))
+    table = compared(tmp_path, "data=tiny", "methods=[spotsigs, shingles1, imatch]").partition("curves.svg")[0]
+    table = table[table.index("Methods on") :]
+    assert max(map(len, table[: table.rindex("\n")].splitlines())) <= width
+    for name in ("f1", "macro_f1", "bcubed_f1"):
+        for value in pd.read_csv(tmp_path / "compare" / "compare.csv")[name]:
+            assert f"{value:.3f}".removeprefix("0") in table
+
+
+def test_the_usual_collections_are_not_those_of_data(monkeypatch, tmp_path):
+    words = ("experiment=practice", "data=tiny", "experiment.panels={}", "workers=1", "engine=serial")
+    done = front_door(*words, f"experiment.results={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    assert "practice evaluates data=tiny alone; its usual collections take about" in done.stderr
+    assert {*pd.read_csv(tmp_path / "practice" / "settings.csv")["collection"]} == {"tiny"}
 
 
 class TestChoices:

@@ -18,7 +18,6 @@ from omegaconf import OmegaConf
 from runs import planned
 
 from experiments.claims.published import published_row
-from experiments.show.sweep import printed
 from experiments.show.table1_row import ROW
 from experiments.show.tables import Column, Table
 
@@ -171,10 +170,10 @@ class TestSweep:
 
 
 ROWS = [
-    {"matcher": name, "signature": "shingles3", "tau": tau, "row": row, "idf": f"[{tau}, 0.85]", "k": k, "l": 32}
+    {"matcher": name, "signature": signature, "tau": tau, "row": row, "idf": f"[{tau}, 0.85]", "k": k, "l": 32}
     | {"signatures": 56311 + k, "memory_mib": 14 + tau, "sort_hash_ms": 3000 + k, "cluster_ms": 6000 + k}
     | {"total_ms": 9519 + k, "precision": 0.9996, "recall": 0.1234, "f1": 0.2345, "best": ""}
-    for name in ("spotsigs", "lsh_native")
+    for name, signature in (("spotsigs", "spotsigs"), ("lsh_native", "shingles3"))
     for tau, row, k in ((0.3, "measured", 5), (0.44, "published", 6))
 ]
 
@@ -186,14 +185,15 @@ class TestPrintedTable:
         columns = [Column(name=key, title=key, form="g" if key == "tau" else "") for key in swept]
         columns += [Column(name="row", title="Row")]
         columns += [Column(name=key, title=title, form=form) for title, (key, form) in ROW.items() if key != "tau"]
-        text = printed(Table(caption="4 cells", columns=columns, rows=ROWS, notes=["* a note " * 30]), swept, width)
+        named = ["matcher", "signature"]
+        text = Table(caption="4 cells", columns=columns, rows=ROWS, notes=["* a note " * 30], named=named).text(width)
         assert max(map(len, text.splitlines())) <= width
-        for figure in ("1.000", "0.123", "0.234"):
+        for figure in ("1.000", ".123", ".234"):
             assert text.count(figure) == 4
         for title in ("Prec.", "Rec.", "F1", "tau"):
             assert title in text
         assert ("In all rows: l 32" in text) == (width < 200)
-        assert ("matcher=lsh_native signature=shingles3" in text) == (width == 80)
+        assert ("\nmatcher=lsh_native signature=shingles3\n" in text) == (width == 80)
 
 
 @pytest.mark.long
