@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.claims.published import published_row
-from experiments.show.table1_row import QUALITY, ROW, row_cell
-from experiments.show.tables import Column, Table
+from experiments.show.table1_row import ROW
+from experiments.show.tables import QUALITY, Column, Table, band_text
 from spotsigs.output_files import write_json
 from spotsigs.runs.provenance import provenance
 from spotsigs.runs.summary import shown_path
@@ -71,7 +71,7 @@ def sweep_table(folder: Path, jobs: Sequence[Mapping[str, Any]], cells: Sequence
             continue  # a method without a threshold has one row
         rows.append(row)
         if (paper := published_row(cell | {"data": cell["collection"]}, job["words"])) is not None:
-            paper |= {"idf": row_cell(paper, "IDF"), "row": PUBLISHED}
+            paper |= {"idf": band_text(paper["idf_min"], paper["idf_max"]), "row": PUBLISHED}
             rows.append(paper | {key: row[key] for key in swept})
     rows = [row | {"best": ""} for row in rows]
     _mark_best(rows, swept)
@@ -108,7 +108,7 @@ def swept_keys(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
 def _row(folder: Path, job: Mapping[str, Any], cell: Row, swept: Sequence[str]) -> Row:
     """Return the row of a finished cell, by the keys of ``metrics.json`` and the swept keys."""
     figures = {key: cell.get(key) for key in (*(key for key, _ in ROW.values()), *FIGURES, "joined_at")}
-    figures |= {"idf": row_cell(cell, "IDF"), "folder": relpath(job["folder"], folder)}
+    figures |= {"idf": band_text(cell["idf_min"], cell["idf_max"]), "folder": relpath(job["folder"], folder)}
     choices = {key: typed(job).get(key) for key in swept if key != "tau"}
     shared = cell["contended"] or cell["joined_at"] is not None
     return {**choices, "row": MEASURED, **figures, "shared": shared}
@@ -153,41 +153,20 @@ def _draw(folder: Path, table: Table, swept: Sequence[str]) -> Path | None:
 
     Methods are in order of their best F1; the interval of F1 is a band, the published F1 a star or a line.
     """
-    rows = [row for row in table.rows if row["f1"] is not None]
-    taus = sorted({row["tau"] for row in rows if row["tau"] is not None and row["row"] == MEASURED})
-    if len(taus) < 2:
+    rows = [dict(row) for row in table.rows if row["f1"] is not None]
+    if len({row["tau"] for row in rows if row["row"] == MEASURED} - {None}) < 2:
         return None
-    from experiments.show.figures import Mark, Panel, Point, draw_lines
+    from experiments.show.figures import Mark
+    from experiments.show.views import draw_by_method
 
-    methods: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: row["tau"] or 0):
-        methods.setdefault(", ".join(map(str, _method(row, swept))) or "F1", []).append(row)
-    best = {name: max(row["f1"] for row in own if row["row"] == MEASURED) for name, own in methods.items()}
-    points, panels = [], []
-    for name in sorted(methods, key=lambda name: -best[name]):
-        points += [
-            Point(panel=name, series=title, x=tau, y=row[key], **_interval(row, key))
-            for key, title in {"f1": "F1", "precision": "precision", "recall": "recall"}.items()
-            for row in methods[name]
-            if row["row"] == MEASURED and row[key] is not None
-            for tau in ([row["tau"]] if row["tau"] is not None else taus)
-        ]
-        marks = [
-            Mark(label=f"published F1 {row['f1']:.2f}".replace("0.", "."), x=row["tau"], y=row["f1"], side="below")
-            for row in methods[name]
-            if row["row"] == PUBLISHED
-        ]
-        ticks = taus if len(taus) < 6 else ()
-        panels.append(Panel(name=name, x_label="τ", y_label="", y_range=(0, 1.05), x_ticks=ticks, marks=marks))
+    marks: dict[str, list[Mark]] = {}
+    for row in rows:
+        row["method"] = ", ".join(map(str, _method(row, swept))) or "F1"
+        if row["row"] == PUBLISHED:
+            label = f"published F1 {row['f1']:.2f}".replace("0.", ".")
+            marks.setdefault(row["method"], []).append(Mark(label=label, x=row["tau"], y=row["f1"], side="below"))
+    measured = [row for row in rows if row["row"] == MEASURED]
+    lines = {"F1": "f1", "precision": "precision", "recall": "recall"}
     caption = f"{table.caption}. F1, with its 95 % interval, precision and recall over the threshold τ"
-    draw_lines(folder / "quality", panels, points, caption, columns=_across(len(panels)), size=(2.7, 2.1))
+    draw_by_method(folder / "quality", measured, lines, caption, marks=marks)
     return folder / "quality.png"
-
-
-def _interval(row: Row, key: str) -> dict[str, Any]:
-    return {end: row[f"f1_{end}"] for end in ("low", "high")} if key == "f1" else {}
-
-
-def _across(panels: int) -> int:
-    """Return the number of panels in a row."""
-    return min(panels, 3 if panels <= 9 else 5)

@@ -13,10 +13,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from experiments.show.table1_row import QUALITY
 from spotsigs.output_files import replacing, write_csv
 
 ABSENT = "n/a"
+QUALITY = ("precision", "recall", "f1")
+"""Columns that every form of a table has, and that a collection without truth lacks."""
 PUBLISHED, AT_PAPER = "published", "measured"
 """Names of the rows of published tables."""
 
@@ -153,7 +154,7 @@ class Table:
         for column in (column for column in self.columns if column.title):
             values = {column.printed(row) for row in self.rows}
             if len(values) == 1 and len(self.rows) > 1 and column.name not in QUALITY:
-                shared.append(f"{column.title.rstrip('*')} {values.pop()}")
+                shared += [f"{column.title.rstrip('*')} {value}" for value in values if value != ABSENT]
             else:
                 kept.append(column)
         less, common = replace(self, columns=kept), ", ".join(shared)

@@ -15,9 +15,9 @@ from experiments.harness.cross_validation import holm, positive_pairs
 from experiments.harness.curves import Curve, ends, paired_samples
 from experiments.harness.study import Work
 from experiments.harness.timing import cost, quotient
-from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.pair_lists import PairList, write_pair_lists
 from experiments.show.tables import PUBLISHED, Column, Table, band_text
+from experiments.show.views import draw_by_method
 from spotsigs.errors import did_you_mean, require
 from spotsigs.method import Method
 from spotsigs.records import Truth
@@ -49,7 +49,8 @@ TEXTS = {
 FIRST_HIDDEN = ("difference", "difference_low", "difference_high", "p", "p_holm", "contended", "program", "typed")
 
 CAPTION = (
-    "F1, stories lost and duplicates left over the threshold on {}, methods by best F1; a level line: no threshold"
+    "F1 with its 95 % interval, stories lost and duplicates left over the threshold on {}, methods by best F1; a level "
+    "line: no threshold"
 )
 
 
@@ -174,7 +175,8 @@ class TableOfMethods:
             if of["panel"]:
                 row |= {"method": of["of"], "text": of["panel"]}
             for key, form in (("f1", "{:.3f} to {:.3f}"), ("lost", "{:.1%} to {:.1%}"), ("left", "{:.1%} to {:.1%}")):
-                row[f"{key}_interval"] = form.format(*(cell.get(f"{key}_{end}") or 0 for end in ("low", "high")))
+                low, high = (cell.get(f"{key}_{end}") or 0 for end in ("low", "high"))
+                row[f"{key}_interval"] = form.format(low, high) if low == low else None
             if paper:
                 row["from_published"] = row["f1"] - float(paper["f1"] or 0)
             rows.append(row | ({"parse_ms": part.parse_ms[label]} if part.parse_ms else {}))
@@ -276,33 +278,9 @@ def _shared(parts: Sequence[OnCollection]) -> str:
 
 def _figure(part: OnCollection, baseline: str, name: str) -> str:
     """Draw F1, lost and left over the threshold in a panel for each method, by best F1, with F1 of the baseline."""
-    order = sorted(part.curves, key=lambda label: -np.nan_to_num(part.curves[label].values("f1")).max())
-    taus = part.curves[baseline].taus or [0.02, 1.0]
-    panels = [Panel(name=label, x_label="τ", y_label="", x_range=(0, 1.02), y_range=(-0.02, 1.02)) for label in order]
+    rows = [curve.row(at) for curve in part.curves.values() for at in range(len(curve.rows))]
     lines = {"F1": "f1", "stories lost": "lost", "duplicates left": "left"}
-    points = [
-        point
-        for label in order
-        for title, key in lines.items()
-        for point in _points_of(part, label, label, key, title, taus)
-    ]
-    other = f"F1 of {baseline}"
-    points += [
-        point for label in order if label != baseline for point in _points_of(part, baseline, label, "f1", other, taus)
-    ]
-    caption = CAPTION.format(part.name)
-    return part.work.figure(draw_lines, name, caption, panels, points, columns=4, computed=[other])
-
-
-def _points_of(
-    part: OnCollection, label: str, panel: str, key: str, series: str, taus: Sequence[float]
-) -> Iterator[Point]:
-    """Yield the points of a measure over the threshold, two equal ones of a method without one."""
-    curve = part.curves[label]
-    values = np.nan_to_num(curve.values(key))
-    at = curve.taus or [taus[0], taus[-1]]
-    for x, y in zip(at, values if curve.taus else [values[0]] * 2, strict=True):
-        yield Point(panel=panel, series=series, x=x, y=float(y))
+    return part.work.figure(draw_by_method, name, CAPTION.format(part.name), rows, lines, beside=baseline)
 
 
 def _pair_lists(part: OnCollection) -> Iterator[PairList]:

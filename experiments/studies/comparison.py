@@ -149,9 +149,9 @@ class MethodComparison(Experiment):
 
     def __call__(self, settings: Settings) -> str:
         """Write the figures, the table, the lists and the facts; return a summary."""
-        work = Work.begin(self.results, settings)
         left_out: list[str] = []
         chosen = chosen_collections(self.collections, settings)
+        work = replace(Work.begin(self.results, settings), settings=chosen[0])
         parts = [self._on_collection(replace(work, settings=own), left_out) for own in chosen]
         for words in self.further if settings.names["data"] == "gold" and self.collections is None else ():
             try:

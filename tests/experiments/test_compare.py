@@ -107,6 +107,8 @@ def test_several_collections_and_judged_pairs(tmp_path):
     listed = rows_of(tmp_path / "results" / "compare" / "pairs.csv")
     assert {row["truth"] for row in listed if row["collection"] == "mine"} <= {"true", "false", "unjudged"}
     assert "mine (4 pages, IDF [0.2, 1])" in " ".join(printed.split())
+    assert "(gold)" not in printed
+    assert "nan" not in printed
 
 
 def test_one_method_alone_is_compared(tmp_path):
