@@ -110,8 +110,9 @@ class Work:
         inputs = read_together(list(missing.values()), self.cache.folder, self.settings.engine)
         self.inputs.update(zip(missing, inputs, strict=True))
         if (seconds := perf_counter() - began) > 1:
-            name, kinds = self.settings.names["data"], counted(len(inputs), "kind")
-            LOG.info("%s: %s of signatures, %.0f s", name, kinds, seconds)
+            name = self.settings.names["data"]
+            name = type(sources[0].collection).__name__ if name == SEVERAL else name
+            LOG.info("%s: %s of signatures, %.0f s", name, counted(len(inputs), "kind"), seconds)
         return [self.inputs[repr(source)] for source in sources]
 
     def parse_ms(self, method: Method) -> float | None:
