@@ -8,10 +8,10 @@ if __name__ == "__main__":  # worker processes import this file again
     if interrupt is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # while modules are imported, Ctrl-C ends it without a traceback
     try:
-        from spotsigs.terminal import open_streams, say_when_compiling
+        from spotsigs.terminal import announce_compilation, open_streams
 
         open_streams()
-        say_when_compiling(sys.stderr)
+        announce_compilation(sys.stderr)
         from experiments.main import enter
     except ModuleNotFoundError as missing:
         sys.exit(

@@ -40,7 +40,7 @@ from experiments.harness.manifest import checksum, problems, record
 from experiments.show.tables import Column, Table
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError
-from spotsigs.evaluation.documents import b_cubed, decided
+from spotsigs.evaluation.documents import b_cubed, count_stories
 from spotsigs.output_files import read_json, write_json
 from spotsigs.records import Clusters, Document, Truth
 from spotsigs.runs.provenance import provenance
@@ -184,7 +184,7 @@ def evaluated(path: Path, out: Path) -> dict[str, Any]:
     groups = Clusters(labels.astype(np.int32), first.astype(np.int32), np.ones(len(rows)))
     facts: dict[str, Any] = {"kept": int(kept.sum()), "largest_group": int(sizes.max())}
     if truth is not None:
-        quality = decided(kept, truth)
+        quality = count_stories(kept, truth)
         facts |= asdict(quality) | {"lost": quality.lost, "left": quality.left}
         measures = b_cubed(groups, truth)
         facts |= dict(zip(("b_cubed_precision", "b_cubed_recall", "b_cubed_f1"), measures, strict=True))

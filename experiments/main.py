@@ -34,7 +34,7 @@ def main(config: DictConfig) -> float | None:
             sys.stderr.write(f"{usual if alone else f'{name} takes {takes}'}\n")
         print(run(chosen))
     except Exception as error:
-        terminal.end_if_unheard(error)
+        terminal.end_if_pipe_is_closed(error)
         if alone and not config.debug:
             sys.exit(sentence(error))
         raise  # a sweep runs its other cells first
@@ -72,7 +72,7 @@ def enter() -> None:
     except KeyboardInterrupt:
         terminal.end()
     except Exception as error:
-        terminal.end_if_unheard(error)
+        terminal.end_if_pipe_is_closed(error)
         if "debug=true" in sys.argv:
             raise
         sys.exit(sentence(error))

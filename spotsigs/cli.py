@@ -25,7 +25,7 @@ from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean
 from spotsigs.spelling import ELSEWHERE, command_spelling
 from spotsigs.storage.atomic import staging_folder
 from spotsigs.storage.locations import PRINTED, absolute, as_path, local_folder
-from spotsigs.terminal import expand_home, open_streams, say_when_compiling
+from spotsigs.terminal import announce_compilation, expand_home, open_streams
 from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 
 if TYPE_CHECKING:
@@ -467,7 +467,7 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
                 signal.signal(signal.SIGINT, interrupt)
             open_streams()
             args = _parsed(expand_home(sys.argv[1:] if words is None else words))
-            say_when_compiling(sys.stderr)
+            announce_compilation(sys.stderr)
             terminal.set_up_logging(args.verbose, as_choice("--log", args.log, terminal.Log).value)
             terminal.end_on_interrupt()
             DO[args.verb](args)
@@ -475,7 +475,7 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
         except KeyboardInterrupt:
             terminal.end()
         except Exception as error:
-            terminal.end_if_unheard(error)
+            terminal.end_if_pipe_is_closed(error)
             if os.environ.get("SPOTSIGS_DEBUG"):
                 raise
             sys.exit(terminal.line("error", printable(_sentence(error))))

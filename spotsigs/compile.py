@@ -135,7 +135,7 @@ def prepare(steps: Sequence[str], memory: int | None = None) -> None:
         return
     if memory is None:
         memory = psutil.virtual_memory().available
-    groups = shared_out(missing, max(min(all_cores(), memory // MEMORY), 1))
+    groups = balanced_groups(missing, max(min(all_cores(), memory // MEMORY), 1))
     for step in progress(_compiled(groups), "compiling kernels, once on this machine", len(missing), "steps"):
         with suppress(OSError):
             _marker(step).touch()
@@ -147,7 +147,7 @@ def _marker(step: str) -> Path:
     return marker(Path(__file__).parent, f"-{step}-{__version__}-{processor}")
 
 
-def shared_out(steps: Sequence[str], processes: int) -> list[list[str]]:
+def balanced_groups(steps: Sequence[str], processes: int) -> list[list[str]]:
     """Share steps out among at most so many processes: the longest step next, to the process with the least to do."""
     groups: list[list[str]] = [[] for _ in range(min(processes, len(steps)))]
     for step in sorted(steps, key=lambda step: -STEPS[step][0]):

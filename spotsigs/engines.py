@@ -159,6 +159,7 @@ def end_with(parent: int) -> None:
 
 
 def _watch(parent: int) -> None:
+    """End this worker when its parent has ended."""
     import psutil
 
     try:  # on Windows the id of a parent stays; elsewhere another process adopts its children

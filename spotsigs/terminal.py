@@ -36,7 +36,7 @@ FINISH_SECONDS = 10.0
 INTERRUPTED, TERMINATED = 130, 143
 """Exit codes of programs that SIGINT and SIGTERM ended, as shells count them."""
 
-UNHEARD = 141
+PIPE_CLOSED = 141
 """Exit code of a program that SIGPIPE ended, as shells count it."""
 
 COMPILING = "compiling kernels, once on this machine for each kind of run: a first run takes some seconds longer"
@@ -110,7 +110,7 @@ def expand_home(words: Sequence[str]) -> list[str]:
     return expanded
 
 
-def say_when_compiling(out: TextIO) -> None:
+def announce_compilation(out: TextIO) -> None:
     """Print a message when the first kernel is compiled that is in no cache."""
     from numba.core import event
 
@@ -128,7 +128,7 @@ def say_when_compiling(out: TextIO) -> None:
     event.register("numba:compile", Compiling())
 
 
-def end_if_unheard(error: BaseException) -> None:
+def end_if_pipe_is_closed(error: BaseException) -> None:
     """End without a message if the error is that no program reads the output, as after ``python run.py | head``.
 
     An error after a signal is none: temporary files are deleted then, and the thread that does so ends the process.
@@ -141,7 +141,7 @@ def end_if_unheard(error: BaseException) -> None:
     poll.register(1, 0)
     if any(event & select.POLLERR for _, event in poll.poll(0)):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still to be flushed
-        sys.exit(UNHEARD)
+        sys.exit(PIPE_CLOSED)
 
 
 def end_on_interrupt() -> None:

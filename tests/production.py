@@ -24,5 +24,5 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         terminal.end()
     except Exception as error:  # noqa: BLE001 - as run.py
-        terminal.end_if_unheard(error)
+        terminal.end_if_pipe_is_closed(error)
         sys.exit(sentence(error))

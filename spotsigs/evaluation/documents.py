@@ -12,7 +12,7 @@ from spotsigs.records import Clusters, IntArray, Truth
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class StoryCounts:
     """Stories and duplicates of a collection, and those that a selection of its documents loses or leaves.
 
     Attributes
@@ -50,20 +50,20 @@ def stories(truth: Truth) -> IntArray:
     return np.where(alone, own, truth.labels).astype(np.int64)
 
 
-def decided(kept: NDArray[np.bool_], truth: Truth) -> Decided:
+def count_stories(kept: NDArray[np.bool_], truth: Truth) -> StoryCounts:
     """Count lost stories and duplicates left of the documents that any tool keeps, a mask of shape (n,).
 
     Examples
     --------
     >>> truth = Truth.from_clusters(["a", "a", "a", "b", None])
-    >>> decided(np.array([True, True, False, False, True]), truth)
-    Decided(stories=3, stories_lost=1, duplicates=2, duplicates_left=1)
+    >>> count_stories(np.array([True, True, False, False, True]), truth)
+    StoryCounts(stories=3, stories_lost=1, duplicates=2, duplicates_left=1)
     """
     require(len(kept) == len(truth.labels), f"kept are {len(kept):,} documents, the truth {len(truth.labels):,}")
     known = _known(truth)
     of, kept = stories(truth)[known], kept[known]
     n, stories_kept = len(np.unique(of)), len(np.unique(of[kept]))
-    return Decided(n, n - stories_kept, len(of) - n, int(np.count_nonzero(kept)) - stories_kept)
+    return StoryCounts(n, n - stories_kept, len(of) - n, int(np.count_nonzero(kept)) - stories_kept)
 
 
 def b_cubed(clusters: Clusters, truth: Truth) -> tuple[float, float, float]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spotsigs.errors import InputError, as_count, require, shown
-from spotsigs.evaluation.documents import decided, of_stories, resampled_documents
+from spotsigs.evaluation.documents import count_stories, of_stories, resampled_documents
 from spotsigs.records import Clusters, IntArray, Pairs, Truth
 
 FloatArray = NDArray[np.float64]
@@ -45,7 +45,7 @@ class Quality:
     lost, left : float
         Fractions of the stories that are lost, and of the duplicates that are left.
     stories, stories_lost, duplicates, duplicates_left : int
-        Their numbers, see `spotsigs.evaluation.documents.Decided`.
+        Their numbers, see `spotsigs.evaluation.documents.StoryCounts`.
     true_pairs, reported_pairs, positive_pairs : int
         Reported and true; reported, with judged pairs those that are judged; all true ones.
     unjudged_pairs : int
@@ -133,7 +133,7 @@ def evaluate(
     by_story = of_stories(kept, clusters, truth)
     whole = resampled_documents(by_story, np.ones((1, by_story.shape[1])))[:, 0]
     values |= zip(OF_DOCUMENTS, map(float, whole), strict=True)
-    values |= asdict(decided(kept, truth))
+    values |= asdict(count_stories(kept, truth))
     true, false, missed = (float(tally.sum()) for tally in counted)
     return Quality(
         **values,

@@ -16,7 +16,7 @@ import orjson
 from spotsigs.errors import InputError
 from spotsigs.formats.file_collection import Piece
 from spotsigs.formats.input_files import END, InputFile, lines, read_head
-from spotsigs.formats.row_documents import RowCollection, listed, value_of, wide_fault
+from spotsigs.formats.row_documents import RowCollection, column_names, value_of, wide_fault
 from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import MARK, in_words, largest_page, outweighs
 
@@ -111,7 +111,9 @@ class Jsonl(RowCollection):
                     return
                 keys |= dict.fromkeys(row)
         if keys:
-            raise InputError(f"{path} has no key {self.id_column!r} in its first lines; their keys are {listed(keys)}")
+            raise InputError(
+                f"{path} has no key {self.id_column!r} in its first lines; their keys are {column_names(keys)}"
+            )
 
 
 def _without_lone_surrogates(value: object) -> object:

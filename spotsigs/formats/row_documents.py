@@ -76,11 +76,11 @@ class RowCollection(FileCollection):
             require(number <= 1, f"{path} has {number} columns named {name!r}; rename all but one")
         for name in self.named_columns():
             if name not in present:
-                raise InputError(f"{path} has no column {name!r}; its columns are {listed(present)}")
+                raise InputError(f"{path} has no column {name!r}; its columns are {column_names(present)}")
         if self.html_column not in present and self.text_column not in present:
             raise InputError(
-                f"{path} has neither a column {self.html_column!r} nor {self.text_column!r}; "
-                f"name one by {option('html_column')} or {option('text_column')}; its columns are {listed(present)}"
+                f"{path} has neither a column {self.html_column!r} nor {self.text_column!r}; name one by "
+                f"{option('html_column')} or {option('text_column')}; its columns are {column_names(present)}"
             )
         return [name for name in present if name in self.columns()]
 
@@ -109,7 +109,7 @@ class RowCollection(FileCollection):
             )
         reason = f"the row has neither {self.html_column!r} nor {self.text_column!r}"
         if self.html_column not in row and self.text_column not in row:
-            reason += f"; its columns are {listed(map(str, row))}"
+            reason += f"; its columns are {column_names(map(str, row))}"
         return Skipped(positioned(doc_id, position), reason)
 
 
@@ -139,7 +139,7 @@ def _label(value: object) -> str | None:
     return str(isoformat() if isoformat else value)
 
 
-def listed(columns: Iterable[str], most: int = 20, longest: int = 40) -> str:
+def column_names(columns: Iterable[str], most: int = 20, longest: int = 40) -> str:
     """Return the names of columns, cut if a file is not the table it was taken for."""
     columns = list(columns)
     shown = [name if len(name) <= longest else name[: longest - 1] + "…" for name in columns[:most]]

@@ -165,7 +165,7 @@ class Store:
         batches = _batches(path)
         if not batches:
             return None
-        decisions = _last_decided(path)
+        decisions = _last_decisions(path)
         if decisions is not None:
             return cls(folder=path, method=restored(decisions.facts["method"], _CLASSES), **more)
         known = known_source(batches[0])
@@ -181,7 +181,7 @@ class Store:
     @property
     def is_decided(self) -> bool:
         """Whether a run has decided documents of the store; a stopped first run has not."""
-        return _last_decided(self.folder) is not None
+        return _last_decisions(self.folder) is not None
 
     @property
     def vectors(self) -> Path:
@@ -471,25 +471,25 @@ def _batches(folder: Path) -> list[Path]:
     return folders
 
 
-def decided(folder: str | Path, n: int) -> NDArray[np.bool_] | None:
+def read_decisions(folder: str | Path, n: int) -> NDArray[np.bool_] | None:
     """Return which of the first n documents of a store a run has kept; None if no run has decided exactly these."""
-    store = _decided(folder, n)
+    store = _open_decisions(folder, n)
     return None if store is None else store.whole("kept", np.bool_)
 
 
-def put_decided(folder: str | Path, kept: NDArray[np.bool_], method: Method) -> None:
+def write_decisions(folder: str | Path, kept: NDArray[np.bool_], method: Method) -> None:
     """Write which documents of a store are kept, and by which method: later runs with ``add`` build on both."""
     with writing(as_path(folder) / "decided" / str(len(kept)), "decided") as out:
         out.put("kept", kept)
         out.facts["method"] = identity(method)
 
 
-def _last_decided(folder: Path) -> Reader | None:
+def _last_decisions(folder: Path) -> Reader | None:
     numbers = [int(name) for name in sizes(folder / "decided") if name.isdigit()]
-    return _decided(folder, max(numbers, default=0))
+    return _open_decisions(folder, max(numbers, default=0))
 
 
-def _decided(folder: str | Path, n: int) -> Reader | None:
+def _open_decisions(folder: str | Path, n: int) -> Reader | None:
     try:
         return opened(as_path(folder) / "decided" / str(n), "decided")
     except InputError:

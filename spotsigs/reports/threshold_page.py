@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.contracts import SignatureScheme
-from spotsigs.evaluation.documents import decided
+from spotsigs.evaluation.documents import count_stories
 from spotsigs.evaluation.metrics import micro_averages, tallies
 from spotsigs.evaluation.text_lost import MOST_LOST, is_much
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
@@ -90,13 +90,13 @@ def compare_thresholds(
         if truth is not None and judged is not None:
             row |= judged.get(value) or _quality(pairs.at(value), truth)
         rows.append(row)
-    proposed, proposal = _proposed(suggestion, rows, tau, truth is not None)
+    proposed, proposal = _proposal(suggestion, rows, tau, truth is not None)
     if proposed is not None and all(candidate.tau != proposed for candidate in candidates):
         candidates = sorted([*candidates, Candidate(tau=proposed, why="text lost")], key=lambda c: c.tau)
     return Comparison(suggestion=suggestion, proposal=proposal, candidates=candidates, rows=rows)
 
 
-def _proposed(
+def _proposal(
     suggestion: Suggestion, rows: Sequence[Mapping[str, Any]], tau: float, has_truth: bool
 ) -> tuple[float | None, str]:
     """Return the proposed threshold, if any, with its reason.
@@ -105,9 +105,9 @@ def _proposed(
     threshold above at which little is lost.
     """
     first = tau if suggestion.tau is None else round(suggestion.tau, 3)
-    none, reason = f"no threshold is proposed: {suggestion.reason}", suggestion.reason
+    refusal, reason = f"no threshold is proposed: {suggestion.reason}", suggestion.reason
     if has_truth:
-        return suggestion.tau and first, none if suggestion.tau is None else f"proposed: {reason}"
+        return suggestion.tau and first, refusal if suggestion.tau is None else f"proposed: {reason}"
     higher = [row for row in rows if row["tau"] >= first]
     safe = next((row for row in higher if not is_much(row["text_lost"], row["removed"])), None)
     if safe is None:
@@ -118,7 +118,7 @@ def _proposed(
         lowest = f"the lowest from {first:g} on at which little text is lost: {lost}"
         return safe["tau"], f"proposed: tau={safe['tau']:g}, {lowest}; {reason}"
     if suggestion.tau is None:
-        return None, f"{none}; at tau={safe['tau']:g}, {lost}"
+        return None, f"{refusal}; at tau={safe['tau']:g}, {lost}"
     return first, f"proposed: {reason}; {lost}"
 
 
@@ -137,7 +137,7 @@ def _at_tau(
     kept[groups.representatives] = True
     measured = {}
     if truth is not None:
-        quality = decided(kept, truth)
+        quality = count_stories(kept, truth)
         measured = {"lost": quality.lost, "left": quality.left}
     return measured | {
         "tau": tau,

@@ -27,7 +27,7 @@ from spotsigs.records import Document
 from spotsigs.runs.provenance import TreeMemory, provenance
 from spotsigs.runs.result import Result
 from spotsigs.runs.stages import Known, Run, compute, readable_texts
-from spotsigs.runs.stores import discard, own_store
+from spotsigs.runs.stores import discard, store_of_run
 from spotsigs.signatures.extract import cutter, grams_of, is_readable, name_hash, texts, texts_for, unique_names
 from spotsigs.spelling import option
 from spotsigs.storage.atomic import claimed, locked, staging_folder
@@ -96,7 +96,7 @@ def execute(
                     upload(new, target, last=COMPLETE)
             undo.pop_all()
         if run.memory is not None and run.store is None:
-            discard(own_store(method, run.collection, folder))
+            discard(store_of_run(method, run.collection, folder))
     return result
 
 

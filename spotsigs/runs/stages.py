@@ -23,7 +23,7 @@ from spotsigs.method import Method
 from spotsigs.records import Corpus, Vectors
 from spotsigs.runs.provenance import PeakMemory
 from spotsigs.runs.result import Result
-from spotsigs.runs.stores import kept_store, own_store
+from spotsigs.runs.stores import kept_store, store_of_run
 from spotsigs.signatures.extract import texts
 from spotsigs.spelling import option
 from spotsigs.storage.locations import PRINTED, as_path, is_remote
@@ -175,7 +175,7 @@ def _in_memory(method: Method, run: Run, known: Known) -> Result:
 
 
 def _on_disk(method: Method, run: Run, memory: int) -> Result:
-    from spotsigs.outofcore.pipeline import Store, decided, put_decided, require_units
+    from spotsigs.outofcore.pipeline import Store, read_decisions, require_units, write_decisions
 
     if not isinstance(method.matcher, SpotSigsTight):
         raise InputError(
@@ -183,7 +183,7 @@ def _on_disk(method: Method, run: Run, memory: int) -> Result:
             "a store as reference need; leave them out"
         )
     engine = require_units(run.documents, run.engine, memory, copied=run.copy is not None)
-    folder = own_store(method, run.documents, run.folder) if run.store is None else kept_store(run.store)
+    folder = store_of_run(method, run.documents, run.folder) if run.store is None else kept_store(run.store)
     store = Store(folder=folder, method=method, engine=engine, memory=memory)
     listed = run.pairs or run.page or method.clusters is not ClusterMethod.leaders
     matched = store.match(
@@ -196,7 +196,7 @@ def _on_disk(method: Method, run: Run, memory: int) -> Result:
         grams=run.grams,
     )
     added_from = matched.new_from
-    earlier = decided(store.folder, added_from) if run.add and added_from else None
+    earlier = read_decisions(store.folder, added_from) if run.add and added_from else None
     if run.add and added_from and earlier is None:
         undecided = "no finished run has decided the %s earlier documents of %s: all are decided now"
         log.warning(undecided, f"{added_from:,}", store.folder)
@@ -207,7 +207,7 @@ def _on_disk(method: Method, run: Run, memory: int) -> Result:
             method, run.data, run.collection, matched, earlier=earlier, memory=memory, added_from=added_from
         )
     if run.store is not None:
-        put_decided(run.store, result.decisions.kept, method)
+        write_decisions(run.store, result.decisions.kept, method)
     return result
 
 

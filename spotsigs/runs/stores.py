@@ -18,7 +18,7 @@ OWN = "of-this-run.json"
 """File of a store of a single run; only such stores are deleted."""
 
 
-def own_store(method: Method, collection: Any, folder: Path) -> Path:
+def store_of_run(method: Method, collection: Any, folder: Path) -> Path:
     """Return the path of a run's own store; delete stores of stopped runs with other documents or settings."""
     from spotsigs.outofcore.segments import source_of
 

@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 from in_process import ROOT
 
-from spotsigs.compile import STEPS, shared_out
+from spotsigs.compile import STEPS, balanced_groups
 
 COUNTED = """
 import gc, sys
@@ -37,7 +37,7 @@ def test_a_run_calls_no_kernel_that_no_step_has_compiled(tmp_path, verb):
 
 @pytest.mark.parametrize("processes", [1, 2, 3, 8])
 def test_steps_are_shared_out_once_and_evenly(processes):
-    groups = shared_out(list(STEPS), processes)
+    groups = balanced_groups(list(STEPS), processes)
     assert sorted(chain.from_iterable(groups)) == sorted(STEPS)
     loads = [sum(STEPS[step][0] for step in group) for group in groups]
     assert max(loads) <= max(sum(loads) / len(groups) * 4 / 3, max(seconds for seconds, _ in STEPS.values()))

@@ -10,7 +10,7 @@ import pytest
 from runs import ran
 
 from spotsigs import SpotSignatures, near_duplicates
-from spotsigs.outofcore.pipeline import decided, put_decided
+from spotsigs.outofcore.pipeline import read_decisions, write_decisions
 
 TAU = 0.3
 
@@ -76,7 +76,7 @@ def test_pages_that_no_run_has_decided_are_decided_with_the_new_ones(tmp_path):
         (tmp_path / f"{k}.jsonl").write_text("\n".join(map(json.dumps, part)))
     (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, rows)))
     ran(tmp_path / "0", *base, f"data.path={tmp_path / '0.jsonl'}", "add=true")
-    assert int(decided(tmp_path / "s", 12).sum()) == len(names(tmp_path / "0/kept.csv"))
+    assert int(read_decisions(tmp_path / "s", 12).sum()) == len(names(tmp_path / "0/kept.csv"))
     shutil.rmtree(tmp_path / "s" / "decided")
     text = ran(tmp_path / "1", *base, f"data.path={tmp_path / '1.jsonl'}", "add=true", f"copy={tmp_path / 'copy'}")
     assert "no finished run has decided the 12 earlier documents" in text
@@ -90,6 +90,6 @@ def test_pages_that_no_run_has_decided_are_decided_with_the_new_ones(tmp_path):
 
 def test_decisions_of_a_store_are_read_as_they_were_written(tmp_path):
     kept = np.array([True, False, True])
-    put_decided(tmp_path, kept, 0.3)
-    assert decided(tmp_path, 3).tolist() == kept.tolist()
-    assert decided(tmp_path, 2) is None
+    write_decisions(tmp_path, kept, 0.3)
+    assert read_decisions(tmp_path, 3).tolist() == kept.tolist()
+    assert read_decisions(tmp_path, 2) is None

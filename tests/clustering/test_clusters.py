@@ -24,9 +24,9 @@ def test_cohesion_equals_its_definition(edges, method, cut, random):
     chunks = [
         (pairs.i[k : k + cut], pairs.j[k : k + cut], pairs.similarity[k : k + cut]) for k in range(0, len(i), cut)
     ]
-    held = cohesion(clusters, chunks)
-    assert held.labels.tolist() == np.flatnonzero(clusters.sizes > 1).tolist()
-    found = held.of(np.arange(len(clusters.sizes)))
+    cohesions = cohesion(clusters, chunks)
+    assert cohesions.labels.tolist() == np.flatnonzero(clusters.sizes > 1).tolist()
+    found = cohesions.of(np.arange(len(clusters.sizes)))
     for label, head in enumerate(clusters.representatives.tolist()):
         members = set(np.flatnonzero(clusters.labels == label).tolist())
         inside = [(e, s) for e, s in zip(edges, values, strict=True) if set(e) <= members]
@@ -45,8 +45,8 @@ def test_giant_chains():
     whole = [(a, b) for a in range(60, 60 + GIANT) for b in range(a + 1, 60 + GIANT)]
     for method, expected in (("components", [True, False, False]), ("leaders", [])):
         clusters = cluster(pairs_of(chain + short + whole, 100, 0.5), clusters=method)
-        held = cohesion(clusters, pairs_of(chain + short + whole, 100, 0.5).chunks())
-        assert held.of(clusters.labels[[0, 30, 60]]).chain.tolist() == (expected or [False] * 3)
+        cohesions = cohesion(clusters, pairs_of(chain + short + whole, 100, 0.5).chunks())
+        assert cohesions.of(clusters.labels[[0, 30, 60]]).chain.tolist() == (expected or [False] * 3)
 
 
 def test_priority_chooses_the_representative():

@@ -232,14 +232,14 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
     kept = [[ids[row], "yes"] for row in range(1, pairs.n) if decisions.kept[row]]
     assert (folder / "kept.csv").read_text("utf-8") == "".join(map(naive_line, [["doc", "compared"], *kept]))
 
-    held = cohesion(clusters, pairs.chunks())
-    write_cluster_list(folder / "clusters.csv", names, clusters, held)
+    cohesions = cohesion(clusters, pairs.chunks())
+    write_cluster_list(folder / "clusters.csv", names, clusters, cohesions)
     rows = rows_of(folder / "clusters.csv")
     assert [int(row["size"]) for row in rows] == sorted(clusters.sizes[clusters.sizes > 1].tolist(), reverse=True)
     for row in rows:
         label = int(row["cluster"])
         assert row["representative"] == ids[clusters.representatives[label]]
-        own = held.of(np.array([label]))
+        own = cohesions.of(np.array([label]))
         assert (int(row["pairs"]), int(row["apart"])) == (own.pairs[0], own.apart[0])
         assert row["min_similarity"] == ("" if np.isnan(own.minimum[0]) else repr(float(own.minimum[0])))
         assert row["mean_similarity"] == ("" if np.isnan(own.mean[0]) else repr(float(own.mean[0])))

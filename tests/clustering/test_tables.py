@@ -43,7 +43,7 @@ def test_chunks_do_not_show(tmp_path_factory, seed, n, m, new_from, measure):
     stored = on_disk(folder, pairs, 3, rng).within(int(rng.integers(50, 5000)))
     overlap = measure and Overlap(rng.integers(5, 90, n).astype(np.uint8), measure)
     groups = cluster(pairs, clusters=list(ClusterMethod)[int(rng.integers(2))])
-    held = cohesion(groups, pairs.chunks())
+    cohesions = cohesion(groups, pairs.chunks())
     stands = np.maximum(np.sort(rng.integers(0, n, n)).astype(np.int32), np.arange(n, dtype=np.int32))
     compared = rng.random(n) < 0.5
     decisions = decide(
@@ -59,7 +59,7 @@ def test_chunks_do_not_show(tmp_path_factory, seed, n, m, new_from, measure):
         for name, found in (("memory", pairs), ("disk", stored)):
             (folder / name).mkdir()
             object.__setattr__(found, "overlap", overlap)
-            tables.write_tables(folder / name, ids, found, decisions, held, new_from=min(new_from, n))
+            tables.write_tables(folder / name, ids, found, decisions, cohesions, new_from=min(new_from, n))
     assert set(written(folder / "memory")) == TABLES
     assert written(folder / "disk") == written(folder / "memory")
 

@@ -8,7 +8,7 @@ from strategies import examples
 
 from spotsigs import Truth, evaluate
 from spotsigs.clustering.clusters import ClusterMethod, cluster
-from spotsigs.evaluation.documents import decided
+from spotsigs.evaluation.documents import count_stories
 from spotsigs.records import Pairs
 
 LABELS = st.lists(st.tuples(st.none() | st.sampled_from("abcd"), st.booleans()), min_size=1, max_size=16)
@@ -19,7 +19,7 @@ LABELS = st.lists(st.tuples(st.none() | st.sampled_from("abcd"), st.booleans()),
 def test_decisions_equal_their_definition(drawn):
     labels, kept = zip(*drawn, strict=True)
     truth = Truth.from_clusters(labels) or Truth(np.full(len(labels), -1, np.int32), ())
-    found = decided(np.array(kept), truth)
+    found = count_stories(np.array(kept), truth)
     assert (found.stories, found.stories_lost, found.duplicates, found.duplicates_left) == naive.decided(kept, labels)
     assert found.stories + found.duplicates == len(labels)
     assert sum(kept) == found.stories - found.stories_lost + found.duplicates_left

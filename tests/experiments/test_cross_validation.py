@@ -31,7 +31,7 @@ from experiments.harness.cross_validation import (
 from experiments.harness.extracted_collections import Source, read
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.evaluation.documents import decided
+from spotsigs.evaluation.documents import count_stories
 from spotsigs.evaluation.metrics import evaluate
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.method import Method
@@ -110,7 +110,7 @@ def test_decisions_without_resampling_are_those_of_the_definition(labels, data):
     stories = np.unique(labels, return_inverse=True)[1]
     kept = np.array(data.draw(st.lists(st.booleans(), min_size=len(labels), max_size=len(labels))))
     lost, left = resampled_decisions(kept, stories, np.ones((1, stories.max() + 1)))
-    found = decided(kept, Truth.from_clusters([str(label) for label in labels]))
+    found = count_stories(kept, Truth.from_clusters([str(label) for label in labels]))
     assert lost == [found.lost]
     assert left == [found.left] or (np.isnan(left[0]) and found.left == 0)
     assert len(positive_pairs(stories)[0]) == sum(a == b for a, b in combinations(labels, 2))

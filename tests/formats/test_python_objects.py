@@ -232,9 +232,9 @@ def test_an_iterator_is_read_once_and_its_pages_are_not_stored():
     def peak(n):
         tracemalloc.start()
         assert spotsigs.near_duplicates(stream(n)).n == n
-        held = tracemalloc.get_traced_memory()[1]
+        peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return held
+        return peak
 
     peak(10)
     assert peak(2000) - peak(400) < 1600 * 50_000 / 4

@@ -58,10 +58,10 @@ def test_clusters_against_networkx(edges, priority):
     components = sorted(nx.connected_components(graph), key=min)
     assert [set(np.flatnonzero(clusters.labels == k).tolist()) for k in range(len(clusters.sizes))] == components
     assert clusters.representatives.tolist() == [min(members, key=priority.__getitem__) for members in components]
-    held = cohesion(clusters, pairs.chunks()).of(np.arange(len(clusters.sizes)))
+    cohesions = cohesion(clusters, pairs.chunks()).of(np.arange(len(clusters.sizes)))
     for k, members in enumerate(components):
-        assert held.pairs[k] == graph.subgraph(members).number_of_edges()
-        assert held.apart[k] == len(members) - 1 - graph.degree[int(clusters.representatives[k])]
+        assert cohesions.pairs[k] == graph.subgraph(members).number_of_edges()
+        assert cohesions.apart[k] == len(members) - 1 - graph.degree[int(clusters.representatives[k])]
     heads = cluster(pairs, clusters="leaders", priority=np.array(priority)).representatives.tolist()
     assert nx.is_dominating_set(graph, heads)
     assert graph.subgraph(heads).number_of_edges() == 0

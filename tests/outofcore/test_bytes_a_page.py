@@ -44,7 +44,7 @@ def chain(n):
     return np.arange(n - 1), np.arange(1, n)
 
 
-def held(folder, make, method, keep, n):
+def peak_of(folder, make, method, keep, n):
     """Return the peak of bytes in use while pairs become clusters, decisions and tables."""
     folder.mkdir()
     pairs = pairs_on_disk(folder / "pairs", *make(n), n)
@@ -78,10 +78,10 @@ def held(folder, make, method, keep, n):
     ],
 )
 def test_bytes_a_page(tmp_path, make, method, keep):
-    held(tmp_path / "warm", make, method, keep, 1000)  # kernels, which are compiled at first
-    few = held(tmp_path / "few", make, method, keep, FEW)
+    peak_of(tmp_path / "warm", make, method, keep, 1000)  # kernels, which are compiled at first
+    few = peak_of(tmp_path / "few", make, method, keep, FEW)
     # what else is alive in this process for a moment only adds: the least of some peaks is that of the stages
-    peaks = (held(tmp_path / f"many-{k}", make, method, keep, MANY) for k in range(3))
+    peaks = (peak_of(tmp_path / f"many-{k}", make, method, keep, MANY) for k in range(3))
     assert any((many - few) / (MANY - FEW) <= BYTES_A_RESULT for many in peaks)
 
 

@@ -124,7 +124,10 @@ def test_main_text_refuses_depth(nested):
 
 def test_main_text_refuses_formats_without_end():
     page = b"<p>the page " + b"".join(b"<b x=%d>" % k for k in range(1900)) + b"<p>a" * 30_000
-    with pages_up_to(BUDGET_PAGE), pytest.raises(ValueError, match=r"^the page is larger than 8 MiB: 0\.1 MiB of text"):
+    with (
+        pages_up_to(BUDGET_PAGE),
+        pytest.raises(ValueError, match=r"^the page is larger than 8 MiB: 0\.1 MiB of text"),
+    ):
         MainText()(Document(id="x", content=page))
 
 

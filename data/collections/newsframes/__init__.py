@@ -166,10 +166,10 @@ def _layout(collection: NewsFrames) -> list[Placed]:
 
 @lru_cache(maxsize=2)
 def _sent(prepared: Path) -> tuple[NewsStory, ...]:
-    held = json.loads(prepared.read_text(encoding="utf-8"))
+    prepared_rows = json.loads(prepared.read_text(encoding="utf-8"))
     return tuple(
         NewsStory(story["name"], tuple(Text(t["id"], t["headline"], tuple(t["paragraphs"])) for t in story["texts"]))
-        for story in held
+        for story in prepared_rows
     )
 
 
@@ -180,10 +180,10 @@ def _apart(prepared: Path) -> tuple[NewsStory, ...]:
 
 @lru_cache(maxsize=2)
 def _cut(prepared: Path) -> tuple[Frame, ...]:
-    held = json.loads(prepared.read_text(encoding="utf-8"))
+    prepared_rows = json.loads(prepared.read_text(encoding="utf-8"))
     return tuple(
         Frame(f["site"], f["name"], tuple(FramePiece(**piece) for piece in f["pieces"]), tuple(f["paragraphs"]))
-        for f in held
+        for f in prepared_rows
     )
 
 

@@ -52,30 +52,32 @@ def with_density(
     With `donors`, the same blocks are exchanged, but for blocks of other sites with about as many words and spots as
     those they replace: a placebo that keeps the density.
     """
-    held = {i: _block(frame.pieces[i].html) for i in frame.blocks}
+    blocks_of = {i: _block(frame.pieces[i].html) for i in frame.blocks}
     _, tokens, spots = _block(frame.bare())
     strangers = [other for other in others if other.site != frame.site]
     changed: dict[int, str] = {}
     more = spots < target * tokens
-    poor = [i for i in held if held[i].spots <= POOR * held[i].words and held[i].words]
-    rich = sorted((i for i in held if held[i].spots), key=lambda i: (held[i].spots / held[i].words, i))
+    poor = [i for i in blocks_of if blocks_of[i].spots <= POOR * blocks_of[i].words and blocks_of[i].words]
+    rich = sorted(
+        (i for i in blocks_of if blocks_of[i].spots), key=lambda i: (blocks_of[i].spots / blocks_of[i].words, i)
+    )
     waiting = dice.sample(poor, len(poor)) if more else rich
     while waiting and strangers and (spots < target * tokens) == more:
         place = waiting.pop()
         gone = [place]
         if more:
             text = _paragraph(strangers, dice)
-            while waiting and sum(held[i].words for i in gone) < text.words:
+            while waiting and sum(blocks_of[i].words for i in gone) < text.words:
                 gone.append(waiting.pop())
             new = [text]
         else:
-            new = _plain(strangers, held[place].words, dice)
+            new = _plain(strangers, blocks_of[place].words, dice)
         changed |= dict.fromkeys(gone, "")
         changed[place] = "<br>".join(part.html for part in new)
-        tokens += sum(part.words for part in new) - sum(held[i].words for i in gone)
-        spots += sum(part.spots for part in new) - sum(held[i].spots for i in gone)
+        tokens += sum(part.words for part in new) - sum(blocks_of[i].words for i in gone)
+        spots += sum(part.spots for part in new) - sum(blocks_of[i].spots for i in gone)
     if donors:
-        changed = {i: _alike(held[i], frame.site, donors, dice) for i in sorted(changed)}
+        changed = {i: _alike(blocks_of[i], frame.site, donors, dice) for i in sorted(changed)}
     return frame.with_blocks(changed)
 
 

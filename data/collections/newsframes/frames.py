@@ -186,9 +186,9 @@ def _scan(node: LexborNode, known: set[tuple[str, ...]]) -> tuple[str, list[Text
     text = "".join(texts)
     if node.tag not in BLOCKS:
         return text, below
-    held = sum(len(block.words) for block in below)
+    inside = sum(len(block.words) for block in below)
     own = words(text)
-    outside = len(own) - held
+    outside = len(own) - inside
     whole = not below or (2 * outside >= len(own) and node.tag != "body" and _is_slot(own, known))
     return text, ([TextBlock(node, own, _is_slot(own, known))] if own else []) if whole else below
 
