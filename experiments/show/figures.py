@@ -223,13 +223,13 @@ def draw_bars(path: Path, panel: Panel, points: Sequence[Point], caption: str = 
 
 
 def _looks(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
-    cycle = plt.rcParams["axes.prop_cycle"].by_key()
+    cycle = sorted(plt.rcParams["axes.prop_cycle"].by_key().items())  # its keys are a set
     names = list(dict.fromkeys(point.series for point in points))
     # after one round of colours each property is shifted, so that no two series look alike
     return {
         name: {
             look: values[(number + number // len(values) * step) % len(values)]
-            for step, (look, values) in enumerate(cycle.items())
+            for step, (look, values) in enumerate(cycle)
         }
         for number, name in enumerate(names)
     }

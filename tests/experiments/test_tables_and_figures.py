@@ -7,9 +7,10 @@ import shutil
 import subprocess
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import pytest
 
-from experiments.show.figures import Mark, Panel, Point, draw_bars, draw_dots, draw_lines
+from experiments.show.figures import STYLE, Mark, Panel, Point, _looks, draw_bars, draw_dots, draw_lines
 from experiments.show.tables import COLUMN, Column, Table
 from experiments.show.views import View
 
@@ -85,6 +86,14 @@ ROWS = [
     {"collection": name, "left": 0.2, "left_low": 0.1, "left_high": 0.4, "lost": 0.5, "of": "a"}
     for name in ("gold", "news", "docs")
 ]
+
+
+def test_looks_of_many_lines_do_not_depend_on_the_order_of_a_set():
+    with plt.style.context(STYLE):
+        looks = _looks([Point(panel="", series=str(k), x=0, y=0) for k in range(9)])
+    assert len({tuple(look.values()) for look in looks.values()}) == 9
+    eighth = {"color": looks["0"]["color"], "linestyle": looks["1"]["linestyle"], "marker": looks["2"]["marker"]}
+    assert looks["7"] == eighth
 
 
 def test_both_coordinates_have_intervals(tmp_path):
