@@ -60,7 +60,7 @@ OF_COMPARE = ("methods", "collections")
 ENDS = ("idf_min", "idf_max")
 OF_METHOD = (
     *("text", "signature", "matcher", "tau", "sets", *ENDS, "idf", "min_spots"),
-    *("boilerplate", "duplicates", "clusters", "keep"),
+    *("boilerplate", "duplicates", "clusters", "keep", "most_text_lost"),
 )
 """Groups and keys of a method."""
 
@@ -120,6 +120,7 @@ class Root:
     clusters: ClusterMethod = MISSING
     duplicates: Sameness = MISSING
     keep: Keep = MISSING
+    most_text_lost: float = MISSING
     workers: int = MISSING
     threads: int | None = MISSING
     seed: int = MISSING
@@ -329,6 +330,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         typed=tuple(word.partition("=")[0] for word in given),
         **{group: built[group] for group in ("text", "signature", "matcher")},
         **{key: config[key] for key in ("boilerplate", "idf", "min_spots", "sets", "duplicates", "clusters", "keep")},
+        most_text_lost=config["most_text_lost"],
         **ends,
     )
     return Settings(

@@ -18,6 +18,7 @@ from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import BY_SCORE, Keep, is_unordered
 from spotsigs.clustering.decisions import keep_by as by_score
+from spotsigs.clustering.text_kept import largest_share
 from spotsigs.compile import prepare, steps_of
 from spotsigs.contracts import Collection, Shard, SignatureScheme
 from spotsigs.engines import Engine, engine_of
@@ -166,6 +167,7 @@ def dedup(
     keep: str | Keep = defaults.KEEP,
     date: str = "date",
     keep_by: str | None = None,
+    most_text_lost: float | None = None,
     clusters: str | ClusterMethod = defaults.CLUSTERS,
     signature: SignatureScheme | str | None = None,
     language: str = defaults.LANGUAGE,
@@ -197,6 +199,9 @@ def dedup(
         Column with a score: the page of the largest is kept, or with a hyphen before the name (``"-score"``) of the
         smallest, ties in the order of the pages. A warning lists pages whose score is missing or no number; they come
         last.
+    most_text_lost : float, optional
+        A page stays if a larger share of its text is rare and in no other page that stays, see
+        `spotsigs.clustering.text_kept.keep_for_text`; at 1 none does. By default .6; with a reference it is 1.
     clusters : str
         How pairs become clusters, see `spotsigs.cluster`.
 
@@ -226,6 +231,7 @@ def dedup(
         signature=signature, language=language, boilerplate=boilerplate, idf_min=idf_min, idf_max=idf_max,
         min_spots=min_spots, duplicates=duplicates, measure=measure, tau=tau, threads=threads, clusters=clusters,
         keep=order,
+        most_text_lost=largest_share(most_text_lost, defaults.MOST_TEXT_LOST, reference=against is not None),
     )  # fmt: skip
     runs = engine_of(engine, workers=workers, address=address)
     columns = {"text": text, "html": html, "id": id}

@@ -33,6 +33,9 @@ LANGUAGE = "auto"
 KEEP = "first"
 """Order in which documents are kept, see `spotsigs.clustering.decisions.Keep`."""
 
+MOST_TEXT_LOST = 0.6
+"""Largest share of rare text of a removed page in no page that stays, see `spotsigs.clustering.text_kept`."""
+
 DUPLICATES = "text"
 """Which documents are exact duplicates, see `spotsigs.exact_duplicates.Sameness`."""
 

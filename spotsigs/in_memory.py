@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.clustering.leaders import leaders_of
+from spotsigs.clustering.text_kept import MOST_BYTES
 from spotsigs.contracts import Matcher, PairChunks
 from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.matching.prefix_join import SpotSigsTight
@@ -56,6 +57,8 @@ class Matched(Generic[SignaturesT, PairsT]):
         Threshold of the earlier join that has these pairs and times; None for a join of its own.
     grams : callable, optional
         Iterates over the word 5-grams of the texts of all documents, in batches.
+    gram_bytes : int
+        Memory for hashes of these while documents are decided.
     """
 
     doc_ids: Sequence[str]
@@ -69,6 +72,7 @@ class Matched(Generic[SignaturesT, PairsT]):
     leaders: Callable[..., tuple[Clusters, Pairs]] | None = None
     joined_at: float | None = None
     grams: Callable[[], Iterator[WordGrams]] | None = None
+    gram_bytes: int = MOST_BYTES
 
     def signatures_of(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
         """Return the counts of the signatures of some documents after all filters, by document and hash."""

@@ -17,6 +17,7 @@ from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod, cluster
 from spotsigs.clustering.decisions import BY_SCORE, Decisions, Keep, decide, priority
+from spotsigs.clustering.text_kept import keep_for_text
 from spotsigs.contracts import Collection, CollectionScheme, Matcher, PairChunks, SignatureScheme, VectorCollection
 from spotsigs.engines import Engine
 from spotsigs.errors import as_choice, require, shown
@@ -63,6 +64,7 @@ class Options(TypedDict, total=False):
     threads: int | None
     clusters: ClusterMethod | str
     keep: Keep | str
+    most_text_lost: float
     names: Mapping[str, str]
     typed: tuple[str, ...]
 
@@ -90,6 +92,10 @@ class Method:
         How pairs become clusters.
     keep : Keep
         Order in which documents are kept.
+    most_text_lost : float
+        Largest share of the rare text of a removed document in no document that stays, see
+        `spotsigs.clustering.text_kept.keep_for_text`. At 1, decisions do not depend on it; nor do they with
+        ``Keep.none``, or without texts.
     names : mapping of str to str
         Names of the text, signature and matcher in tables, by group; those of their classes if omitted.
     typed : tuple of str, optional
@@ -110,6 +116,7 @@ class Method:
     matcher: Matcher = field(default_factory=SpotSigsTight)
     clusters: ClusterMethod = ClusterMethod.leaders
     keep: Keep = Keep.first
+    most_text_lost: float = 1.0
     names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     typed: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
@@ -119,7 +126,7 @@ class Method:
 
         Parameters
         ----------
-        text, sets, duplicates, clusters, keep, names, typed
+        text, sets, duplicates, clusters, keep, most_text_lost, names, typed
             Attributes of the method; enumerations can be given by name.
         signature, language, boilerplate
             A scheme, which reads whole pages by default, or ``spotsigs``: spot signatures of a language.
@@ -140,6 +147,9 @@ class Method:
         """
         given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         given |= {name: as_choice(flag(name), given[name], _CHOICES[name]) for name in _CHOICES if name in given}
+        lost = given.get("most_text_lost", 1.0)
+        share = isinstance(lost, (int, float)) and 0 < lost <= 1
+        require(share, f"{flag('most_text_lost')} must be a number in (0, 1], got {shown(lost)}")
         scheme = given.pop("signature", SPOTSIGS)
         named = isinstance(scheme, str) and scheme == SPOTSIGS
         known = named or isinstance(scheme, SignatureScheme)
@@ -181,6 +191,11 @@ class Method:
         return isinstance(self.signature, CollectionScheme)
 
     @property
+    def reads_grams(self) -> bool:
+        """Whether decisions depend on the word 5-grams of the texts, unless those of ``Keep.none``."""
+        return self.most_text_lost < 1
+
+    @property
     def band(self) -> tuple[float, float]:
         """Band of normalised IDF of the signatures that the matcher compares; some matchers have one of their own."""
         parts: list[Any] = [part for part in (self.idf_filter, self.matcher) if hasattr(part, "idf_max")]
@@ -204,7 +219,7 @@ class Method:
         language = self.language or defaults.LANGUAGE
         chosen = {"boilerplate": self.boilerplate, "language": language, "measure": self.matcher.measure}
         chosen |= {name: getattr(self.idf_filter, name) for name in ("idf_min", "idf_max")}
-        chosen |= {"clusters": self.clusters, "keep": self.keep}
+        chosen |= {name: getattr(self, name) for name in ("clusters", "keep", "most_text_lost")}
         plain = {name: getattr(defaults, name.upper()) for name in chosen} | {"boilerplate": Boilerplate.remove.value}
         changed = {name: value for name, value in chosen.items() if getattr(value, "value", value) != plain[name]}
         return {"tau": self.tau} | changed
@@ -218,7 +233,7 @@ class Method:
             words[group] = self.name(group)
             words |= _parameters(part, group, self.typed)
         chosen: dict[str, Any] = {"seed": getattr(self.matcher, "seed", SEED), "boilerplate": self.boilerplate}
-        chosen |= {name: getattr(self, name) for name in ("sets", "duplicates", "clusters", "keep")}
+        chosen |= {name: getattr(self, name) for name in ("sets", "duplicates", "clusters", "keep", "most_text_lost")}
         chosen |= {name: getattr(self.idf_filter, name) for name in ("idf", "min_spots")}
         words |= {} if self.tau is None else {"tau": self.tau}
         words |= {
@@ -228,7 +243,8 @@ class Method:
 
     def extraction_key(self) -> str:
         """Return, as JSON, what the signatures of a collection depend on."""
-        return json.dumps({"schema": SCHEMA} | {name: identity(getattr(self, name)) for name in _EXTRACTION})
+        found = {"schema": SCHEMA} | {name: identity(getattr(self, name)) for name in _EXTRACTION}
+        return json.dumps(found | ({"grams": True} if self.reads_grams else {}))
 
     def join_key(self) -> str:
         """Return, as JSON, what the pairs of a collection depend on besides the threshold."""
@@ -239,14 +255,17 @@ class Method:
     def extract(
         self, collection: Collection | VectorCollection, engine: Engine, *, strict: bool = False, grams: int = 0
     ) -> Extracted:
-        """Extract signatures, see `spotsigs.signatures.extract.extract`, and find the exact duplicates."""
+        """Extract signatures, see `spotsigs.signatures.extract.extract`, and find the exact duplicates.
+
+        There are at least as many `grams` as decisions depend on.
+        """
         began = perf_counter()
         if isinstance(collection, VectorCollection):
             vectors = collection.vectors()
             ids: Any = vectors.ids
             signatures = Signatures(vectors.doc_ids, (), vectors.indptr, ids, vectors.counts)
             return Extracted(signatures, ExactDuplicates.none(len(vectors)), perf_counter() - began, vectors)
-        more: Any = {"strict": strict, "sameness": self.duplicates, "grams": grams}
+        more: Any = {"strict": strict, "sameness": self.duplicates, "grams": max(grams, self.reads_grams)}
         signatures = extract(collection, self.text, self.signature, engine, **more)
         return Extracted(signatures, ExactDuplicates.among(signatures, self.duplicates), perf_counter() - began)
 
@@ -346,6 +365,10 @@ class Method:
         decisions = decide(
             pairs.chunks(), groups, self.keep, earlier=earlier, exact_duplicates=exact_duplicates, compared=compared
         )
+        if self.reads_grams and self.keep is not Keep.none and matched.grams is not None:
+            more: Any = {"priority": order, "old": matched.new_from if earlier is None else len(earlier)}
+            more["most_bytes"] = matched.gram_bytes
+            decisions = keep_for_text(decisions, matched.grams, self.most_text_lost, **more)
         return decisions, pairs
 
 
@@ -371,7 +394,7 @@ SEED = 2008
 
 _PLAIN = {
     "seed": SEED, "boilerplate": Boilerplate.keep, "sets": False, "duplicates": Sameness.text,
-    "clusters": ClusterMethod.leaders, "keep": Keep.first, "idf": Idf.paper, "min_spots": 1,
+    "clusters": ClusterMethod.leaders, "keep": Keep.first, "most_text_lost": 1.0, "idf": Idf.paper, "min_spots": 1,
 }  # fmt: skip
 """Defaults of keys of ``run.py``."""
 

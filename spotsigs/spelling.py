@@ -37,7 +37,7 @@ ELSEWHERE = {
     "strict": f"{_DEDUP} --strict` stops at the first unreadable record",
     "matcher": "`python run.py matcher=lsh` has it",
     "sets": "`python run.py sets=true` has it",
-    **dict.fromkeys(("clusters", "keep", "keep_by"), "`spotsigs dedup` and spotsigs.dedup have it"),
+    **dict.fromkeys(("clusters", "keep", "keep_by", "most_text_lost"), "`spotsigs dedup` and spotsigs.dedup have it"),
     **{name: _FUNCTION.format(name) for name in ("duplicates", "signature", "min_spots", "threads")},
 }
 """Where an option is that the command, a function or ``run.py`` lacks, or what takes its place."""

@@ -224,6 +224,14 @@ def _numbered(leaders):  # type: ignore[no-untyped-def]
     return representatives[:k].copy(), labels
 
 
+def alone(clusters: Clusters, chosen: NDArray[np.bool_]) -> Clusters:
+    """Return the clusters without some documents that represent no other, each of which becomes one of its own."""
+    leaders = gathered(clusters.representatives, clusters.labels)
+    leaders[chosen] = np.flatnonzero(chosen)
+    representatives, labels = _numbered(leaders)
+    return Clusters(labels, representatives, np.where(chosen, 1.0, clusters.similarity_to_representative))
+
+
 def _similarity_to(leaders: NDArray[np.int32], pairs: PairChunks) -> NDArray[np.float64]:
     similarity = np.full(len(leaders), np.nan)
     similarity[is_identity(leaders)] = 1

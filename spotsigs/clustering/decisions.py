@@ -1,6 +1,7 @@
 """Documents to keep, and the reason for each removal.
 
-With clusters of leaders, a page is removed only if a kept page reaches tau with it, and no two kept pages reach tau.
+With clusters of leaders, a page is removed only if a kept page reaches tau with it; if two kept pages reach tau, one of
+them stays for its text.
 """
 
 from __future__ import annotations
@@ -163,6 +164,9 @@ class Decisions:
         Exact duplicates.
     compared : ndarray of bool, shape (n,)
         True for a document with enough signatures to be compared.
+    for_text : ndarray of bool, shape (n,)
+        True for a document that has a kept near-duplicate and stays for its text, see
+        `spotsigs.clustering.text_kept.keep_for_text`.
     """
 
     clusters: Clusters
@@ -172,6 +176,7 @@ class Decisions:
     similarity: FloatArray
     exact_duplicates: ExactDuplicates
     compared: NDArray[np.bool_]
+    for_text: NDArray[np.bool_]
 
     def instead(self, rows: IntArray) -> NDArray[np.int32]:
         """Return the kept row that replaces each removed one; -1 for kept rows, and with ``none``."""
@@ -241,7 +246,7 @@ def decide(
         kept[: len(earlier)] = earlier
     exact_duplicates = ExactDuplicates.none(n) if exact_duplicates is None else exact_duplicates
     compared = np.ones(n, np.bool_) if compared is None else compared
-    return Decisions(clusters, keep, kept, partner, similarity, exact_duplicates, compared)
+    return Decisions(clusters, keep, kept, partner, similarity, exact_duplicates, compared, np.zeros(n, np.bool_))
 
 
 @kernel

@@ -9,11 +9,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.clustering.text_kept import MOST_BYTES
 from spotsigs.records import WordGrams
 from spotsigs.signatures.extract import count_signatures
-
-MOST_BYTES = 1 << 29
-"""Memory for hashes of a run without a budget."""
 
 MOST_LOST = 0.05
 """Fraction of the text in no kept page above which much is lost."""

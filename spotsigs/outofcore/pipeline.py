@@ -267,6 +267,10 @@ class Store:
         outlines, new_from = earlier + added, int(earlier.sizes().sum())
         segments = outlines
         require_reference(new_from, earlier.reference)
+        text = f"{option('most_text_lost', self.method.most_text_lost)} needs the word 5-grams of the documents"
+        again = f"give {option('most_text_lost', 1)}, or make the store again"
+        has_grams = outlines.has_grams
+        require(has_grams or not self.method.reads_grams, f"{text}, which {self.folder} has not; {again}")
         skipped = (segments if earlier.reference else added).skipped
         extracted = perf_counter()
         exact_duplicates = segments.exact_duplicates(self.method.duplicates)
@@ -293,7 +297,8 @@ class Store:
             skipped=skipped,
             new_from=new_from,
             leaders=None if listed else partial(self._leaders, made, new_from),
-            grams=outlines.grams if outlines.has_grams else None,
+            grams=outlines.grams if has_grams else None,
+            gram_bytes=self.budget // PASSING,
         )
 
     def _leaders(self, made: str, new_from: int, **order: Any) -> tuple[Clusters, Pairs]:
@@ -337,6 +342,7 @@ class Store:
             return Segments(()), stored
         number = self._batch_number(collection, batches, add)
         parts = self.method.text, self.method.signature, self.engine
+        grams = max(grams, self.method.reads_grams)
         new = extract_segments(_batch(self.folder, number), collection, *parts, strict=strict, grams=grams)
         return _finished(batches[:number]), new
 

@@ -23,7 +23,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import WORDS, ExactDuplicates, Sameness
 from spotsigs.progress import progress
 from spotsigs.records import Document, Skipped, WordGrams
-from spotsigs.signatures.extract import REFERENCE, extract_parts, grams_a_shard, strict_error, unique_names
+from spotsigs.signatures.extract import GRAM_BITS, REFERENCE, extract_parts, grams_a_shard, strict_error, unique_names
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
@@ -269,8 +269,8 @@ class Segments:
 
     @property
     def has_grams(self) -> bool:
-        """Whether all segments have the word 5-grams of their texts."""
-        return all("gram_bits" in store.facts for store in self._manifests())
+        """Whether all segments have the word 5-grams of their texts, or a sample that suffices for decisions."""
+        return all(store.facts.get("gram_bits", GRAM_BITS + 1) <= GRAM_BITS for store in self._manifests())
 
     def grams(self) -> Iterator[WordGrams]:
         """Yield the word 5-grams of all documents, by segment."""

@@ -78,6 +78,9 @@ def _remarks(result: Result, run: Run) -> list[str]:
         lines.append(_text_lost(metrics))
         lost = text_warning(method, metrics["text_lost"], metrics["removed_mostly_lost"], metrics["removed"])
         lines += [lost] if lost and not message else []  # one sentence names the option
+    if stay := metrics["kept_for_text"]:
+        text = f"more than {100 * method.most_text_lost:g} % of the text is rare and in no other kept page"
+        lines.append(f"{counted(stay, 'near-duplicate')} kept: {text}")
     lines += _quality(result)
     empty = metrics["documents"] - metrics["documents_matched"]
     if empty:

@@ -32,6 +32,9 @@ from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
 GRAM_WORDS = 5
 """Words of a gram of `WordGrams`."""
 
+GRAM_BITS = 4
+"""Zero bits with which the hashes of the smallest sample of grams begin: decisions need no larger one."""
+
 REFERENCE = "reference:"
 """Beginning of the names of a reference's documents, so that they differ from those of the input."""
 
@@ -167,7 +170,8 @@ def extract_parts(
 ) -> Iterator[Signatures]:
     """Extract a shard as `extract_shard` does, in parts, at least one, that end after `most` bytes.
 
-    The parts have the word 5-grams of their texts, or a sample, about `grams` at most; none if that is 0.
+    The parts have the word 5-grams of their texts, or a sample of about `grams` at most, though not less than that of
+    `GRAM_BITS`; none if that is 0.
     """
     rows: list[_Row] = []
     skipped: list[Skipped] = []
@@ -189,7 +193,7 @@ def extract_parts(
 
 
 class _GramSample:
-    """Word 5-grams of the parts of a shard: all, or one in two, four, ... by hash once there are more than `most`."""
+    """Word 5-grams of the parts of a shard: all, or one in 2 to 16 by hash once there are more than `most`."""
 
     def __init__(self, most: int) -> None:
         self.most, self.size, self.bits = most, 0, 0
@@ -199,7 +203,7 @@ class _GramSample:
             return None
         [hashes] = concatenated([(row.grams,) for row in rows], (np.uint64,))
         grams = WordGrams(row_starts([len(row.grams) for row in rows]), hashes).drawn(self.bits)
-        while self.size + len(grams.hashes) > self.most and self.bits < _MOST_BITS:
+        while self.size + len(grams.hashes) > self.most and self.bits < GRAM_BITS:
             self.bits, self.size = self.bits + 1, self.size // 2
             grams = grams.drawn(self.bits)
         self.size += len(grams.hashes)
@@ -207,7 +211,6 @@ class _GramSample:
 
 
 _BYTES_A_RECORD = 500  # of names and numbers, without signatures
-_MOST_BITS = 60  # of a sample: the hashes have 64
 _LEAST_GRAMS = 1 << 14  # of a shard, so that one that is larger than the others is not sampled for that alone
 _DTYPES = (np.uint64, np.int32, np.uint64)  # of hashes, counts and checksums
 
@@ -360,7 +363,8 @@ def extract(
     sameness : Sameness
         Criterion for exact duplicates, of which a `CollectionScheme` compares one; the other rows become empty.
     grams : int
-        The result has the word 5-grams of the texts, or a sample of about so many at most; 0 for none.
+        The result has the word 5-grams of the texts, or a sample of about so many at most, though not less than that of
+        `GRAM_BITS`; 0 for none.
 
     Returns
     -------

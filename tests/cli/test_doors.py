@@ -19,6 +19,7 @@ ABILITIES = {
     "boilerplate": (["--boilerplate", "keep"], {"boilerplate": "keep"}, "boilerplate=keep"),
     "clusters": (["--clusters", "components"], {"clusters": "components"}, "clusters=components"),
     "keep": (["--keep", "longest"], {"keep": "longest"}, "keep=longest"),
+    "most_text_lost": (["--most-text-lost", "1"], {"most_text_lost": 1}, "most_text_lost=1"),
     "measure": (["--measure", "containment"], {"measure": "containment"}, "matcher=containment"),
     "duplicates": (None, {"duplicates": "content"}, "duplicates=content"),
     "memory": (["--memory", "2GB"], None, "memory=2GB"),

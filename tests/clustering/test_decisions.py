@@ -1,6 +1,7 @@
 """Documents that are kept and removed: the promise of leaders, policies, reasons, and the tables that list them."""
 
 import csv
+from dataclasses import replace
 
 import naive
 import numpy as np
@@ -35,7 +36,7 @@ def graphs(draw):
 
 @examples(150, long=20_000)
 @given(graphs(), st.sampled_from(Keep), st.sampled_from([None, 100, 400, 10**6]), st.booleans())
-def test_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pages_are_a_pair(
+def test_by_similarity_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pages_are_a_pair(
     tmp_path_factory, graph, keep, memory, add
 ):
     n, found, lengths, dates, earlier = graph
@@ -212,6 +213,8 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
         names = Strings(np.frombuffer(("-" + "".join(ids)).encode(), np.uint8), offsets)
     clusters = cluster(pairs, clusters=method)
     decisions = decide(pairs, clusters, keep)
+    stays = (decisions.partner >= 0) & (np.arange(pairs.n) % 3 == 0) & (keep is not Keep.none)
+    decisions = replace(decisions, kept=decisions.kept | stays, for_text=stays)
     lost = np.where(decisions.kept, np.nan, np.arange(pairs.n) / 8)
     write_lists(decisions, names, folder, new_from=1, text_lost=lost)
     instead = decisions.instead(np.arange(pairs.n))
@@ -229,8 +232,11 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
     ]
     header = ["doc", "kept_instead", "partner", "similarity", "reason", "text_lost"]
     assert (folder / "removed.csv").read_text("utf-8") == "".join(map(naive_line, [header, *removed]))
-    kept = [[ids[row], "yes"] for row in range(1, pairs.n) if decisions.kept[row]]
-    assert (folder / "kept.csv").read_text("utf-8") == "".join(map(naive_line, [["doc", "compared"], *kept]))
+    stays = decisions.for_text.tolist()
+    near = [ids[row] if stay else "" for row, stay in zip(decisions.partner.tolist(), stays, strict=True)]
+    kept = [[ids[row], "yes", near[row]] for row in range(1, pairs.n) if decisions.kept[row]]
+    header = ["doc", "compared", "near_duplicate"]
+    assert (folder / "kept.csv").read_text("utf-8") == "".join(map(naive_line, [header, *kept]))
 
     cohesions = cohesion(clusters, pairs.chunks())
     write_cluster_list(folder / "clusters.csv", names, clusters, cohesions)

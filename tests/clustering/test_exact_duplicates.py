@@ -169,7 +169,7 @@ def test_what_is_removed_says_why_and_what_is_kept_whether_it_was_compared(tmp_p
         "5.html": reasons(tmp_path / "run")["5.html"],
     }
     assert reasons(tmp_path / "run")["5.html"].startswith("near-duplicate of 4.html (similarity 0.")
-    assert (tmp_path / "run/kept.csv").read_text() == "doc,compared\n1.html,no\n4.html,yes\n"
+    assert (tmp_path / "run/kept.csv").read_text() == "doc,compared,near_duplicate\n1.html,no,\n4.html,yes,\n"
     assert "2 exact duplicates: 1 of identical content, 1 of identical text" in text
     assert "3 documents with too few signatures to be compared: see kept.csv" in text
     ran(tmp_path / "none", *asked, "keep=none")
