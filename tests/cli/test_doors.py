@@ -53,7 +53,7 @@ def test_the_command_and_the_functions_decide_alike(ability, pages):
         assert kept(map(json.loads, copy.read_text().splitlines())) == expected
     if arguments is None:
         assert ability not in inspect.signature(spotsigs.dedup).parameters
-        with pytest.raises(TypeError, match=rf"`spotsigs dedup INPUT --out FOLDER` --{ability} "):
+        with pytest.raises(TypeError, match=rf"`spotsigs dedup INPUT --out FOLDER --{ability} "):
             spotsigs.dedup(ROWS, **{ability: "2GB"})
     else:
         assert kept(spotsigs.dedup(ROWS, **arguments)) == expected
