@@ -184,6 +184,8 @@ TOOLS = {
 """Tools by name, ours first."""
 
 JOIN = "spotsigs_tight"
+OURS = (JOIN, "lsh_native", "spotsigs")
+"""Tools whose kernels are compiled."""
 PACKAGES = ("datasketch", "rensa", "SetSimilaritySearch", "sparse_dot_topn")
 
 
