@@ -230,6 +230,7 @@ MATHS = {"τ": "tau", "ρ": "rho", "σ": "sigma", "α": "alpha", "≥": "ge", "�
 
 def _tex(text: str) -> str:
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    special |= {"−": "$-$", "³": "$^3$", "†": r"$\dag$"}
     special |= {sign: f"\\{sign}" for sign in "&%$#_{}"}
     special |= {sign: f"$\\{word}$" for sign, word in MATHS.items()}
     return "".join(special.get(sign, sign) for sign in text)

@@ -17,7 +17,12 @@ from experiments.show.views import View
 TABLE = Table(
     caption="Table 2: 50 % of A & B_c #1 {x} ~ ^ \\",
     columns=[Column(name="a", title="τ ≥ ρ"), Column(name="x", title="n", form=",.2f"), Column(name="hidden")],
-    rows=[{"a": "σ × α ≤ … | _more_", "x": 1234.5, "hidden": 1}, {"a": "Anna & Co."}, {"a": "nan", "x": float("nan")}],
+    rows=[
+        {"a": "σ × α ≤ … | _more_", "x": 1234.5, "hidden": 1},
+        {"a": "Anna & Co."},
+        {"a": "nan", "x": float("nan")},
+        {"a": "− † ³"},
+    ],
     notes=["A note."],
 )
 WIDE = Table(
@@ -38,6 +43,7 @@ def test_a_table_has_three_forms(tmp_path):
     assert r"\caption{50 \% of A \& B\_c \#1 \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{}}" in tex
     assert r"$\tau$ $\ge$ $\rho$ & n" in tex
     assert r"Anna \& Co. & n/a" in tex
+    assert r"$-$ $\dag$ $^3$ & n/a" in tex
 
 
 def test_a_wide_table_goes_over_both_columns():
