@@ -17,7 +17,7 @@ from experiments.claims.verdicts import (
     ONCE,
     RULES,
     Reasoned,
-    Undecided,
+    Untested,
     Verdict,
     of_both,
 )
@@ -76,13 +76,13 @@ class Judged:
     @property
     def reasoned(self) -> dict[str, Reasoned]:
         """Verdict and reason on each collection that the claim was measured on."""
-        if self.fact is None and not isinstance(self.claim.rule, Undecided):
+        if self.fact is None and not isinstance(self.claim.rule, Untested):
             return {self.claim.on: (Verdict.NOT_MEASURED, MISSING)}
         facts = {self.claim.on: self.fact or Fact(name="", value=math.nan), self.claim.second_on: self.second}
         return {on: self._judged(fact) for on, fact in facts.items() if fact is not None}
 
     def _judged(self, fact: Fact) -> Reasoned:
-        if isinstance(self.claim.rule, Undecided):
+        if isinstance(self.claim.rule, Untested):
             return self.claim.rule.judge(fact)
         if self.generated:
             return Verdict.NOT_TESTABLE, "gold was generated: the value checks the program"

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from experiments.claims.published import PAPER
-from experiments.claims.verdicts import HOLDS, About, Direction, Equal, Rule, Undecided
+from experiments.claims.verdicts import HOLDS, About, Direction, Equal, Rule, Untested
 from spotsigs.errors import require
 
 KINDS = {
@@ -121,5 +121,5 @@ def _rule(name: str, entry: dict[str, Any]) -> Rule:
     if name in ("above", "below"):
         return Direction(limit=value, above=name == "above")
     if name in ("untestable", "unmeasured"):
-        return Undecided(reason=value, measurable=name == "unmeasured")
+        return Untested(reason=value, measurable=name == "unmeasured")
     return HOLDS if name == "holds" else Equal(published=value)

@@ -136,7 +136,7 @@ class Equal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Undecided:
+class Untested:
     """No collection or program here can decide it, or none was run (`measurable`)."""
 
     reason: str
@@ -148,7 +148,7 @@ class Undecided:
         return Verdict.NOT_MEASURED if self.measurable else Verdict.NOT_TESTABLE, self.reason
 
 
-Rule = About | Direction | Equal | Undecided
+Rule = About | Direction | Equal | Untested
 
 HOLDS = Equal(published=1)
 

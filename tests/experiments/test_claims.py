@@ -12,7 +12,7 @@ from experiments.claims.facts import Fact, read_facts, write_facts
 from experiments.claims.judged_claims import Judged, failures, judge_all, markdown, summary, write_ledger
 from experiments.claims.ledger import KINDS, ledger, parsed_claim
 from experiments.claims.published import published
-from experiments.claims.verdicts import HOLDS, About, Direction, Equal, Undecided, Verdict
+from experiments.claims.verdicts import HOLDS, About, Direction, Equal, Untested, Verdict
 from experiments.harness.printed_algorithm import algorithm1
 from spotsigs.errors import InputError
 
@@ -43,8 +43,8 @@ ROOT = Path(__file__).parents[2]
         (Equal(published=41), (41, None, None), Verdict.REPRODUCED),
         (Equal(published=41), (49, None, None), Verdict.CONTRADICTED),
         (HOLDS, (0, None, None), Verdict.CONTRADICTED),
-        (Undecided(reason="why"), (1, None, None), Verdict.NOT_TESTABLE),
-        (Undecided(reason="why", measurable=True), (1, None, None), Verdict.NOT_MEASURED),
+        (Untested(reason="why"), (1, None, None), Verdict.NOT_TESTABLE),
+        (Untested(reason="why", measurable=True), (1, None, None), Verdict.NOT_MEASURED),
     ],
 )
 def test_rules(rule, fact, verdict):
@@ -72,7 +72,7 @@ def test_claims_are_distinct_and_located():
         assert claim.on
         assert (ROOT / "conf" / "experiment" / f"{claim.experiment}.yaml").exists() == bool(claim.experiment)
         assert bool(claim.fact) == bool(claim.experiment)
-        assert claim.experiment or isinstance(claim.rule, Undecided)
+        assert claim.experiment or isinstance(claim.rule, Untested)
         assert bool(claim.second) == bool(claim.second_on)
         assert claim.second != claim.fact or not claim.fact
 
@@ -107,7 +107,7 @@ def test_verdicts_are_those_of_the_facts(tmp_path):
 
 def test_neither_pages_nor_machines_of_ours_contradict_a_claim_about_others():
     for claim in ledger():
-        if claim.rule == HOLDS or isinstance(claim.rule, Undecided):
+        if claim.rule == HOLDS or isinstance(claim.rule, Untested):
             continue
         for value in (-1e9, 1e9):
             verdict = Judged(claim=claim, fact=Fact(name=claim.fact, value=value)).verdict
