@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spotsigs.kernel_cache import delete_outdated_kernels, set_cache_folder
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 set_cache_folder()
 delete_outdated_kernels(Path(__file__).parent)
