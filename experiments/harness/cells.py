@@ -55,10 +55,11 @@ def cell_of(
 
 
 def write_cells(folder: Path, cells: Iterable[Cell]) -> None:
-    """Write ``cells.parquet`` and ``cells.csv``; of equal collection, method and threshold, the last cell."""
+    """Write ``cells.parquet`` and ``cells.csv``; of equal collection, its seed, method and threshold, the last cell."""
     import pandas as pd
 
-    rows = {(cell["collection"], cell["method"], cell["tau"], cell["seed"]): cell for cell in cells}
+    key = ("collection", "data_seed", "method", "tau", "seed")
+    rows = {tuple(cell.get(name) for name in key): cell for cell in cells}
     frame = pd.DataFrame(list(rows.values()))
     for suffix, write in ((".parquet", frame.to_parquet), (".csv", frame.to_csv)):
         with writing(folder), replacing(folder / f"cells{suffix}") as temporary:

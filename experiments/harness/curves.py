@@ -174,6 +174,48 @@ class Curve:
         return int(np.argmax(np.nan_to_num(self.values("f1"))))
 
 
+def pooled(curves: Sequence[Curve]) -> Curve:
+    """Return the mean of the curves of one method on collections of the same stories and sites.
+
+    A bootstrap sample has the same stories and sites of all of them, see
+    `experiments.harness.cross_validation.multiplicities`, so that the intervals of precision, recall and F1 are those of
+    the mean; other figures have none.
+    """
+    first, *others = curves
+    if not others:
+        return first
+    samples = _mean(np.array([curve.crossed for curve in curves], float))
+    intervals = np.moveaxis(ends(np.moveaxis(samples, 1, 0)), -1, 0)
+    cells = [
+        _mean_cell(same) | {"intervals": dict(zip(MEASURES, interval.T.tolist(), strict=True))}
+        for same, interval in zip(zip(*(curve.cells for curve in curves), strict=True), intervals, strict=True)
+    ]
+    of_pairs = {
+        name: np.concatenate([curve.value[name] for curve in curves], axis=1).tolist()
+        for name in ("true", "false", "missed")
+    }
+    rows = [_mean_cell(same) for same in zip(*(curve.rows for curve in curves), strict=True)]
+    rows = [{key: None if key.endswith(("_low", "_high")) else value for key, value in row.items()} for row in rows]
+    return Curve(first.value | of_pairs | {"cells": cells, "crossed": samples.tolist()}, rows)
+
+
+def _mean(values: FloatArray) -> FloatArray:
+    """Return the mean over the first axis of the values that are defined; NaN if none is."""
+    mean: FloatArray = np.ma.masked_invalid(values).mean(0).filled(np.nan)
+    return mean
+
+
+def _mean_cell(cells: Sequence[Cell]) -> Cell:
+    """Return the means of the numbers that differ, and the first of all other values."""
+    mean = dict(cells[0])
+    for key in mean:
+        values = [cell[key] for cell in cells]
+        numbers = all(isinstance(value, (int, float)) for value in values)
+        if numbers and len(set(values)) > 1:
+            mean[key] = float(_mean(np.array(values, float)))
+    return mean
+
+
 def paired_samples(points: Sequence[tuple[Curve, int]], resamples: int | None = None) -> FloatArray:
     """Return the micro averages of curves over one collection at a position each, in the same bootstrap samples.
 

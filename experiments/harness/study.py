@@ -140,10 +140,10 @@ class Work:
             )
             for label, method in methods.items()
         ]
-        curves = {}
+        curves, own = {}, {"data_seed": getattr(self.settings.collection, "seed", None)}
         for label, (value, commit) in zip(methods, self._run(tasks, describe), strict=True):
             rows = [
-                cell_of(cell, label=label, seed=self.settings.seed, commit=commit, contended=True)
+                cell_of(cell, label=label, seed=self.settings.seed, commit=commit, contended=True) | own
                 for cell in value["cells"]
             ]
             curves[label] = Curve(value, rows)

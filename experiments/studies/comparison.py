@@ -13,7 +13,7 @@ import numpy as np
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, method_of
 from experiments.harness.cells import Cell
-from experiments.harness.curves import STEP, Curve, compared, paired_samples, resampled_fact, thresholds
+from experiments.harness.curves import STEP, Curve, compared, paired_samples, pooled, resampled_fact, thresholds
 from experiments.harness.method_choices import chosen_collections, chosen_methods, composed_methods, of_collection
 from experiments.harness.study import Work
 from experiments.show.views import View, finite
@@ -83,6 +83,9 @@ class MethodComparison(Experiment):
     further : list of str
         Words of further collections, evaluated if the collection of the run is `gold`, the default; those that cannot
         be fetched are omitted. The names of facts then begin with that of the collection.
+    seeds : dict of str to list of int
+        Seeds of a further collection, by its name, of which the mean is evaluated, see
+        `experiments.harness.curves.pooled`.
     comparisons : dict of str to dict
         Attributes of `Gap` by the name of the fact.
     spread : str
@@ -122,6 +125,7 @@ class MethodComparison(Experiment):
     figures: dict[str, dict[str, Any]] = field(default_factory=dict)
     table: dict[str, Any] = field(default_factory=dict)
     further: list[str] = field(default_factory=list)
+    seeds: dict[str, list[int]] = field(default_factory=dict)
     comparisons: dict[str, dict[str, Any]] = field(default_factory=dict)
     spread: str = ""
     baselines: list[str] = field(default_factory=list)
@@ -152,12 +156,15 @@ class MethodComparison(Experiment):
         left_out: list[str] = []
         chosen = chosen_collections(self.collections, settings)
         work = replace(Work.begin(self.results, settings), settings=chosen[0])
-        parts = [self._on_collection(replace(work, settings=own), left_out) for own in chosen]
+        parts = [self._on_collection([replace(work, settings=own)], left_out) for own in chosen]
         for words in self.further if settings.names["data"] == "gold" and self.collections is None else ():
+            name = words.split()[0].removeprefix("data=")
+            seeded = [f"{words} data.seed={seed}" for seed in self.seeds.get(name, ())] or [words]
             try:
-                parts.append(self._on_collection(replace(work, settings=of_collection(settings, words)), left_out))
+                own = [replace(work, settings=of_collection(settings, one)) for one in seeded]
+                parts.append(self._on_collection(own, left_out))
             except InputError as error:
-                left_out.append(work.leave_out(words.split()[0].removeprefix("data="), error))
+                left_out.append(work.leave_out(name, error))
         written = []
         facts = [fact for part in parts for fact in self.facts_of(part)]
         if self.table:
@@ -193,9 +200,9 @@ class MethodComparison(Experiment):
                 columns[label] = own
         return methods, columns
 
-    def _on_collection(self, work: Work, left_out: list[str]) -> OnCollection:
-        """Run all methods over their thresholds, and again alone if they are timed."""
-        settings = work.settings
+    def _on_collection(self, seeded: Sequence[Work], left_out: list[str]) -> OnCollection:
+        """Run all methods over their thresholds, on each seed of a collection, and again alone if they are timed."""
+        work, settings = seeded[0], seeded[0].settings
         methods, columns = self.composed(settings)
         if not self.methods:
             methods, wrong = composed_methods(chosen_methods(self.chosen, self.omitted, self.paired), settings)
@@ -203,7 +210,8 @@ class MethodComparison(Experiment):
                 require(self.chosen is None, str(error))
                 left_out.append(work.leave_out(label, error))
         name = f"{settings.names['experiment']}: {settings.names['data']}"
-        curves = self._curves(work, methods, name)
+        every = [self._curves(one, methods, name) for one in seeded]
+        curves = {label: pooled([own[label] for own in every]) for label in methods}
         columns = {label: columns.get(label, {"of": label, "panel": "", "grid": "{}"}) for label in methods}
         part = OnCollection(work, methods, curves, columns)
         if self.table and self.repeats:
@@ -234,7 +242,9 @@ class MethodComparison(Experiment):
         ]
         rows = view.drawn(rows)
         drawn = next(part.work for part in parts if part.name == rows[0]["collection"])
-        return drawn.figure(view.draw, name, view.full_caption(rows), rows)
+        shown = {row["collection"] for row in rows}
+        means = [f"{of}: mean of {len(seeds)} seeds" for of, seeds in self.seeds.items() if of in shown]
+        return drawn.figure(view.draw, name, "; ".join([view.full_caption(rows), *means]), rows)
 
     def facts_of(self, part: OnCollection) -> Iterator[Fact]:
         """Yield the facts of a collection."""

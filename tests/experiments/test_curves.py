@@ -11,7 +11,7 @@ import pytest
 from runs import configured
 
 from baselines.imatch import IMatch
-from experiments.harness.curves import Curve, compared, paired_samples, quality_curve, thresholds
+from experiments.harness.curves import Curve, compared, paired_samples, pooled, quality_curve, thresholds
 from experiments.harness.extracted_collections import Source, read
 from experiments.studies.compared_methods import OnCollection
 from experiments.studies.comparison import MethodComparison
@@ -64,6 +64,29 @@ def test_best_and_difference():
     with pytest.raises(ValueError, match=r"tau=0\.5 is not among"):
         curve.at(0.5)
     assert thresholds(0.25, 0.44, None, 0.5) == [0.25, 0.44, 0.5, 0.75, 1]
+
+
+def test_pooled_curves_have_the_mean_and_its_interval():
+    rng = np.random.default_rng(3)
+    curves = []
+    for seed in range(3):
+        drawn, _, _ = drawn_curve(seed)
+        rows = [{"f1": cell["f1"], "lost_low": 0.1, "method": "m", "tau": cell["tau"]} for cell in drawn.cells]
+        curves.append(Curve(drawn.value | {"crossed": rng.random((3, 50, 3)).tolist()}, rows))
+    curves[1].cells[2]["precision"] = np.nan  # undefined on one collection
+    mean = pooled(curves)
+    wanted = [np.mean([curve.values("f1")[at] for curve in curves]) for at in range(3)]
+    np.testing.assert_allclose(mean.values("f1"), wanted)
+    assert mean.values("precision")[2] == pytest.approx(np.mean([curves[k].values("precision")[2] for k in (0, 2)]))
+    assert mean.taus == curves[0].taus
+    samples = np.mean([curve.crossed for curve in curves], axis=0)
+    np.testing.assert_allclose(mean.interval("recall"), np.quantile(samples[1], [0.025, 0.975], axis=0))
+    assert np.isnan(mean.interval("macro_f1")).all()
+    assert mean.tallies[0].shape == (3, 3 * 12)
+    row = mean.row(1)
+    assert (row["f1"], row["method"], row["lost_low"]) == (pytest.approx(wanted[1]), "m", None)
+    assert (row["f1_low"], row["f1_high"]) == tuple(mean.interval("f1")[:, 1])
+    assert pooled(curves[:1]) is curves[0]
 
 
 @pytest.fixture(scope="module")
