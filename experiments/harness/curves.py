@@ -178,8 +178,8 @@ def pooled(curves: Sequence[Curve]) -> Curve:
     """Return the mean of the curves of one method on collections of the same stories and sites.
 
     A bootstrap sample has the same stories and sites of all of them, see
-    `experiments.harness.cross_validation.multiplicities`, so that the intervals of precision, recall and F1 are those of
-    the mean; other figures have none.
+    `experiments.harness.cross_validation.multiplicities`: the intervals of precision, recall and F1 are those of the
+    mean. Other figures have none.
     """
     first, *others = curves
     if not others:
@@ -201,7 +201,7 @@ def pooled(curves: Sequence[Curve]) -> Curve:
 
 def _mean(values: FloatArray) -> FloatArray:
     """Return the mean over the first axis of the values that are defined; NaN if none is."""
-    mean: FloatArray = np.ma.masked_invalid(values).mean(0).filled(np.nan)
+    mean: FloatArray = np.ma.filled(np.ma.masked_invalid(values).mean(0), np.nan)
     return mean
 
 

@@ -39,19 +39,23 @@ class Source:
         Function from tokens to signatures; None for a collection of vectors.
     duplicates : Sameness
         Which documents are exact duplicates, of which a scheme that reads the whole collection uses one.
+    grams : bool
+        Whether decisions depend on the word 5-grams of the texts.
     """
 
     collection: Any
     text: Any = None
     signature: Any = None
     duplicates: Sameness = Sameness.text
+    grams: bool = False
 
     @classmethod
     def of(cls, collection: Any, method: Method) -> Source:
         """Return the source of a method's signatures."""
         if isinstance(collection, VectorCollection):
             return cls(collection=collection)
-        return cls(collection=collection, text=method.text, signature=method.signature, duplicates=method.duplicates)
+        own = {name: getattr(method, name) for name in ("text", "signature", "duplicates")}
+        return cls(collection=collection, grams=method.reads_grams, **own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,11 +165,12 @@ def _extract(group: Sequence[tuple[Source, Path]], engine: Engine) -> None:
     collection = group[0][0].collection
     parts: list[list[Signatures]] = []
     if len(group) > 1:
-        each = partial(_in_each, ways=[(source.text, source.signature) for source, _ in group])
+        each = partial(_in_each, ways=[(source.text, source.signature, source.grams) for source, _ in group])
         parts = list(engine.map(each, collection.shards()))
     for k, (source, path) in enumerate(group):
         own: Any = Computed([part[k] for part in parts]) if parts else engine
-        result = extract(collection, source.text, source.signature, own, sameness=source.duplicates)
+        more: Any = {"sameness": source.duplicates, "grams": int(source.grams)}
+        result = extract(collection, source.text, source.signature, own, **more)
         require(len(result) > 0 or source.duplicates is not Sameness.off, "the collection is empty; give another one")
         save_signatures(path, result)
 
@@ -174,13 +179,13 @@ CHUNK = 4_000_000
 """Bytes of content after which the pages of a shard are extracted in all ways."""
 
 
-def _in_each(shard: Shard, *, ways: Sequence[tuple[Any, SignatureScheme]]) -> list[Signatures]:
+def _in_each(shard: Shard, *, ways: Sequence[tuple[Any, SignatureScheme, bool]]) -> list[Signatures]:
     """Extract a shard by several texts and schemes; each page is read, and each of its texts extracted, once."""
     parts: list[list[Signatures]] = [[] for _ in ways]
 
     def extract_chunk(records: list[Document | Skipped]) -> None:
         known: dict[tuple[str, int], str] = {}
-        for (text, scheme), chunks in zip(ways, parts, strict=True):
+        for (text, scheme, grams), chunks in zip(ways, parts, strict=True):
             extractor = texts_for(scheme, text)
 
             def looked_up(document: Document, extractor: Any = extractor) -> str:
@@ -189,7 +194,7 @@ def _in_each(shard: Shard, *, ways: Sequence[tuple[Any, SignatureScheme]]) -> li
                     known[key] = extractor(document)
                 return known[key]
 
-            chunks.append(extract_shard(lambda: iter(records), looked_up, scheme))
+            chunks.append(extract_shard(lambda: iter(records), looked_up, scheme, grams=int(grams)))
 
     records: list[Document | Skipped] = []
     size = 0
@@ -208,6 +213,7 @@ def _path(source: Source, folder: Path) -> Path:
     parts: list[Any] = [source_of(source.collection, source.text, source.signature), code_checksum()]
     if source.duplicates is not Sameness.off:
         parts.append(source.duplicates.value)
+    parts += ["grams"] * source.grams
     return folder / f"input-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
 
 

@@ -34,7 +34,7 @@ from numpy.typing import DTypeLike, NDArray
 from spotsigs.arrays.arrow import numbers, text
 from spotsigs.errors import InputError, reason, require
 from spotsigs.exact_duplicates import ExactDuplicates
-from spotsigs.records import RowNumbers, Signatures, Skipped, Vectors, unchecked
+from spotsigs.records import RowNumbers, Signatures, Skipped, Vectors, WordGrams, unchecked
 from spotsigs.storage import locations
 from spotsigs.storage.atomic import create, destination, is_empty, staging_folder
 from spotsigs.storage.locations import as_path, checksum, is_remote
@@ -575,7 +575,10 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
 
 def load_signatures(folder: str | Path) -> Signatures:
     """Open signatures written by `save_signatures`; arrays are memory-mapped, ids and labels read."""
-    store = opened(folder, "signatures")
+    store, grams = opened(folder, "signatures"), None
+    if store.has("grams"):
+        parts = store.array("gram_indptr", np.int64), store.array("grams", np.uint64)
+        grams = WordGrams(*parts, store.facts["gram_bits"])
     labels = zip(store.strings("clusters"), store.array("has_cluster", np.bool_).tolist(), strict=True)
     return Signatures(
         doc_ids=tuple(store.strings("doc_ids")),
@@ -588,6 +591,7 @@ def load_signatures(folder: str | Path) -> Signatures:
         dates=tuple(date or None for date in store.strings("dates")),
         digests=store.array("digests", np.uint64).reshape(-1, 4),
         tokens=store.array("tokens", np.int32) if store.has("tokens") else np.empty(0, np.int32),
+        grams=grams,
     )
 
 

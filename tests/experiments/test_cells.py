@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +17,7 @@ from folders import FOLDERS
 from runs import configured
 
 from experiments.harness import machine_load as measure
-from experiments.harness.extracted_collections import Source, read
+from experiments.harness.extracted_collections import Source, read, read_together
 from experiments.harness.machine_load import ForeignLoad
 from experiments.harness.printed_algorithm import algorithm1
 from experiments.harness.result_cache import ResultCache, Task
@@ -27,6 +27,8 @@ from spotsigs.engines import Serial
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.method import Method
 from spotsigs.records import Pairs
+from spotsigs.runs.result import Result
+from spotsigs.runs.stages import Run, compute
 from spotsigs.signatures.spots import SpotSignatures
 
 ROOT = Path(__file__).parents[2]
@@ -190,6 +192,26 @@ def test_a_changed_file_is_read_again(tmp_path):
     second = read(source, tmp_path / "cells", Serial())
     assert second.checksum != first.checksum
     assert len(second.signatures()) == 2
+
+
+@pytest.mark.parametrize("schemes", [1, 2])
+def test_stored_signatures_are_decided_as_those_of_a_run(tmp_path, schemes):
+    """A page stays for its text in sweeps and experiments, too."""
+    story = " ".join(f"the w{k} x{k} y{k}" for k in range(80))
+    pages = [story, f"{story}. {' '.join(f'own{k}' for k in range(2000))}"]
+    (tmp_path / "pages.jsonl").write_text(
+        "".join(json.dumps({"id": str(k), "text": p}) + "\n" for k, p in enumerate(pages))
+    )
+    for share in (1, 0.6):
+        chosen = configured("data=jsonl", f"data.path={tmp_path / 'pages.jsonl'}", f"most_text_lost={share}")
+        source = Source.of(chosen.collection, chosen.method)
+        others = [replace(source, signature=SpotSignatures(d=1))] * (schemes - 1)
+        stored, *_ = read_together([source, *others], tmp_path / "cells", Serial())
+        direct = compute(chosen.method, Run(collection=chosen.collection, data="pages", folder=tmp_path)).decisions
+        matched = stored.joined(chosen.method)(chosen.method.matcher)
+        of_store = Result.of(chosen.method, "pages", chosen.collection, matched).decisions
+        assert direct.kept.tolist() == of_store.kept.tolist() == [True, share == 0.6]
+        assert of_store.for_text.tolist() == [False, share == 0.6]
 
 
 def test_foreign_load_is_that_of_the_machine_less_our_own(monkeypatch):
