@@ -209,7 +209,7 @@ def _mean_cell(cells: Sequence[Cell]) -> Cell:
     """Return the means of the numbers that differ, and the first of all other values."""
     mean = dict(cells[0])
     for key in mean:
-        values = [cell[key] for cell in cells]
+        values = [cell.get(key) for cell in cells]  # an interval that is undefined on one has no ends there
         numbers = all(isinstance(value, (int, float)) for value in values)
         if numbers and len(set(values)) > 1:
             mean[key] = float(_mean(np.array(values, float)))
