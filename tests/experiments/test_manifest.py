@@ -17,8 +17,6 @@ from spotsigs.errors import InputError
 from spotsigs.runs.provenance import git
 
 ROOT = Path(__file__).parents[2]
-EARLIER = ("bench",)
-"""Results that measure time, made before there was a manifest; a folder with a row is checked like all others."""
 
 HEAD = git("rev-parse", "HEAD")
 ABOUT = {
@@ -96,9 +94,7 @@ def test_violations_are_found(tmp_path, write):
 
 def test_the_committed_results_are_those_of_their_commits():
     rows = read(ROOT / "results")
-    listed = {row.file.partition("/")[0] for row in rows}
-    earlier = tuple(f"{name}/" for name in EARLIER if name not in listed)
-    assert [violation for violation in check(ROOT / "results") if not violation.startswith(earlier)] == []
+    assert check(ROOT / "results") == []
     assert all(row.date and row.machine and row.seconds > 0 for row in rows)
     shallow = git("rev-parse", "--is-shallow-repository") == "true"
     assert shallow or {type(age(row.commit)) for row in rows} == {int}

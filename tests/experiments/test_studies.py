@@ -180,7 +180,7 @@ class TestResults:
         chosen = configured("data=tiny", "idf_min=0.2", "idf_max=0.85", "duplicates=off", "tau=0.44")
         run = Run(collection=chosen.collection, data="tiny", folder=Path())
         wanted = cell_of(compute(chosen.method, run).metrics, seed=2008, commit=None)
-        assert cells.columns.tolist() == list(wanted)
+        assert cells.columns.tolist() == [*wanted, "data_seed"]
         for cell in cells.to_dict("records"):
             name, _, panel = cell["method"].partition(", ")
             assert drawn[f"{panel}, tiny", name, cell["tau"]] == pytest.approx(np.nan_to_num(cell["f1"]))
