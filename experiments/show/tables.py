@@ -160,12 +160,12 @@ class Table:
         less, common = replace(self, columns=kept), ", ".join(shared)
         yield common, less.lines(), ""
         short = less._abbreviated()
-        heads = "; ".join(
-            f"{one.title}: {other.title}"
+        heads = {
+            one.name: f"{one.title}: {other.title}"
             for one, other in zip(short.columns, kept, strict=True)
             if one.title not in other.title or other.title.endswith(")") > one.title.endswith(")")
-        )
-        yield common, short.lines(gap=" "), heads
+        }
+        yield common, short.lines(gap=" "), "; ".join(heads.values())
         named = {column.name: f"{column.name}=" * (column.title == column.name) for column in kept}
         named = {name: key for name, key in named.items() if name in self.named}
         if named:
@@ -175,7 +175,7 @@ class Table:
             methods = (" ".join(f"{key}{row[name]}" for name, key in named.items()) for row in short.rows)
             for method, of in groupby(zip(methods, rows, strict=True), key=itemgetter(0)):
                 lines += [method, *(line for _, line in of)]
-            yield common, lines, heads
+            yield common, lines, "; ".join(text for name, text in heads.items() if name not in named)
 
     def _abbreviated(self) -> Table:
         """Return the table as text with short heads, and with numbers below 1 that begin with their point."""
