@@ -133,8 +133,7 @@ DEFAULTS: dict[str, Any] = {
     "add": False, "address": None, "against": None, "against_text": None, "clusters": defaults.CLUSTERS,
     "engine": "processes", "idf_max": str(defaults.IDF_MAX), "log": "text", "idf_min": str(defaults.IDF_MIN),
     "keep": defaults.KEEP, "keep_by": None, "measure": defaults.MEASURE, "memory": None, "most_text_lost": None,
-    "overwrite": False,
-    "store": None, "strict": False,
+    "overwrite": False, "store": None, "strict": False,
 }  # fmt: skip
 """Values of options that are omitted, or that a verb does not have."""
 

@@ -1,7 +1,7 @@
-"""Removed pages that stay for their text: more than a share of it is rare, and in no page that stays.
+"""Removed pages that stay for their text: more than a fraction of it is rare, and in no page that stays.
 
-The share is estimated from a sample of each page's distinct word 5-grams by their hashes, the same whatever the memory,
-so that decisions depend on the pages alone.
+The fraction is estimated from a sample of each page's distinct word 5-grams by their hashes, the same whatever the
+memory, so that decisions depend on the pages alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RARE = 4
 """Most distinct pages that have a rare 5-gram; templates and licences are in more."""
 
 CERTAIN = 1.0
-"""Standard errors of its sample by which a page has to exceed the share: short pages have few sampled 5-grams."""
+"""Standard errors of its sample by which a page has to exceed the fraction: short pages have few sampled 5-grams."""
 
 MOST_BYTES = 1 << 29
 """Memory for hashes of a run without a budget."""
@@ -39,7 +39,7 @@ Entries = tuple[NDArray[np.uint64], NDArray[np.int32]]  # hashes, and the page o
 
 
 def largest_share(chosen: float | None, default: float, *, reference: bool) -> float:
-    """Return the largest share of text that a removed page loses: 1, any, if there is a reference."""
+    """Return the largest fraction of text that a removed page loses: 1, any, if there is a reference."""
     why = "a page that reaches tau with one of the reference is removed, whatever its text"
     require(chosen is None or not reference, f"{why}; leave out {flag('most_text_lost')}")
     return 1.0 if reference else default if chosen is None else chosen
@@ -54,9 +54,9 @@ def keep_for_text(
     old: int = 0,
     most_bytes: int = MOST_BYTES,
 ) -> Decisions:
-    """Let removed pages stay until each has at most a share of rare text that is in no page that stays.
+    """Let removed pages stay until each has at most a fraction of rare text that is in no page that stays.
 
-    In order of priority, a removed page stays, as a cluster of its own, if more than the share of its sampled word
+    In order of priority, a removed page stays, as a cluster of its own, if more than this fraction of its sampled word
     5-grams is in at most `RARE` distinct pages, of which none stays. Exact duplicates are one page.
 
     Parameters
@@ -66,7 +66,7 @@ def keep_for_text(
     grams : callable
         Iterates, at each call, over the word 5-grams of the n documents, in order, in batches.
     share : float
-        The largest share.
+        The largest fraction.
     priority : ndarray of int, shape (n,), optional
         Smaller values come first; by default the order of the documents.
     old : int
@@ -150,8 +150,8 @@ class _Text:
             there = [hashes for hashes, _ in _sampled(self.grams, self.distinct & stays, *span)]
             hashes, pages = _joined(_sampled(self.grams, self.distinct & ~stays, *span))
             grams, counts = count_signatures(hashes)
-            rare = grams[(counts <= RARE) & ~_among(grams, count_signatures(np.concatenate([*there, hashes[:0]]))[0])]
-            wanted = _among(hashes, rare)
+            rare = grams[(counts <= RARE) & ~among(grams, count_signatures(np.concatenate([*there, hashes[:0]]))[0])]
+            wanted = among(hashes, rare)
             yield hashes[wanted], pages[wanted]
 
 
@@ -161,7 +161,7 @@ def _joined(parts: Iterable[Entries]) -> Entries:
     return hashes, pages
 
 
-def _among(hashes: NDArray[np.uint64], distinct: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def among(hashes: NDArray[np.uint64], distinct: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Return which of the hashes are among distinct ones, which ascend."""
     if not len(distinct):
         return np.zeros(len(hashes), np.bool_)

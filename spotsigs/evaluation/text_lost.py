@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.clustering.text_kept import MOST_BYTES
+from spotsigs.clustering.text_kept import MOST_BYTES, among
 from spotsigs.records import WordGrams
 from spotsigs.signatures.extract import count_signatures
 
@@ -167,9 +167,7 @@ def shares_lost(grams: WordGrams | None) -> Callable[[NDArray[np.bool_]], float]
 
 def _measured(sample: _Sample, n: int) -> TextLost:
     kept, hashes, rows = sample.parts()
-    at = np.searchsorted(kept, hashes)
-    lost = at == len(kept)
-    lost[~lost] = kept[at[~lost]] != hashes[~lost]
+    lost = ~among(hashes, kept)
     is_gram, kept_grams, lost_grams = map(WordGrams.are_grams, (hashes, kept, _distinct(hashes[lost])))
     own = np.bincount(rows[is_gram], minlength=n)
     of_page = np.full(n, np.nan)

@@ -8,6 +8,7 @@ from typing import Any
 
 from spotsigs.contracts import VectorCollection
 from spotsigs.errors import counted
+from spotsigs.method import Method
 from spotsigs.runs.result import FEW, Result
 from spotsigs.runs.stages import Run
 from spotsigs.runs.warnings import text_warning, warning
@@ -74,13 +75,7 @@ def _remarks(result: Result, run: Run) -> list[str]:
         listed=result.matched.leaders is None,
     ):
         lines.append(message)
-    if metrics["text_lost"] is not None:
-        lines.append(_text_lost(metrics))
-        lost = text_warning(method, metrics["text_lost"], metrics["removed_mostly_lost"], metrics["removed"])
-        lines += [lost] if lost and not message else []  # one sentence names the option
-    if stay := metrics["kept_for_text"]:
-        text = f"more than {100 * method.most_text_lost:g} % of the text is rare and in no other kept page"
-        lines.append(f"{counted(stay, 'near-duplicate')} kept: {text}")
+    lines += _of_text(method, metrics, warned=bool(message))
     lines += _quality(result)
     empty = metrics["documents"] - metrics["documents_matched"]
     if empty:
@@ -109,6 +104,19 @@ def _remarks(result: Result, run: Run) -> list[str]:
         lines.append("dates that cannot be read count as the oldest: see undated.csv")
     if (run.folder / "unscored.csv").exists():
         lines.append("pages without a score that is a number come last: see unscored.csv")
+    return lines
+
+
+def _of_text(method: Method, metrics: Mapping[str, Any], *, warned: bool) -> list[str]:
+    """Return the text lost, a warning unless another sentence names the option, and the pages that stay for it."""
+    lines = []
+    if metrics["text_lost"] is not None:
+        lines.append(_text_lost(metrics))
+        lost = text_warning(method, metrics["text_lost"], metrics["removed_mostly_lost"], metrics["removed"])
+        lines += [lost] if lost and not warned else []
+    if stay := metrics["kept_for_text"]:
+        text = f"more than {100 * method.most_text_lost:g} % of the text is rare and in no other kept page"
+        lines.append(f"{counted(stay, 'near-duplicate')} kept: {text}")
     return lines
 
 
