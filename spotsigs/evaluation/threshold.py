@@ -144,15 +144,13 @@ def _deepest(counts: NDArray[np.int64], smooth: NDArray[np.float64]) -> tuple[in
 
 def _separation(counts: NDArray[np.int64], first: int, last: int) -> float:
     """Return the fraction of the variance of the pairs' bins that is between the two sides of a valley's middle."""
-    centres = np.arange(len(counts)) + 0.5
-    middle, n = (first + last + 1) / 2, counts.sum()
-    mean = float(counts @ centres) / n
-    variance = float(counts @ (centres - mean) ** 2)
-    between = 0.0
-    for side in (centres < middle, centres >= middle):
-        size = int(counts[side].sum())
-        between += size * (float(counts[side] @ centres[side]) / size - mean) ** 2 if size else 0.0
-    return between / variance
+    mass, centres = counts / counts.sum(), np.arange(len(counts)) + 0.5
+    above = centres >= (first + last + 1) / 2
+    mean, size = float(mass @ centres), float(mass[above].sum())
+    if not 0 < size < 1:
+        return 0.0
+    between = (float(mass[above] @ centres[above]) - size * mean) ** 2 / (size * (1 - size))  # Otsu's criterion
+    return between / float(mass @ (centres - mean) ** 2)
 
 
 def _smoothed(counts: NDArray[np.int64]) -> NDArray[np.float64]:

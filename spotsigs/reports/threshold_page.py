@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
+from spotsigs.clustering.clusters import cohesion
 from spotsigs.contracts import SignatureScheme
 from spotsigs.evaluation.documents import count_stories
 from spotsigs.evaluation.metrics import micro_averages, tallies
 from spotsigs.evaluation.text_lost import MOST_LOST, is_much
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
 from spotsigs.in_memory import Matched
+from spotsigs.method import Method
 from spotsigs.output_files import replacing, write_csv
 from spotsigs.records import Pairs, Signatures, Truth
 from spotsigs.reports.charts import LogAxis, histogram
@@ -59,41 +60,36 @@ class Comparison:
     suggestion: Suggestion  # from the similarities of distinct pages
     proposal: str  # a threshold, or none, with the reason
     candidates: list[Candidate]  # ascending
-    rows: list[dict[str, Any]]  # for each threshold: `COLUMNS`, and `QUALITY` if there is truth
+    rows: list[dict[str, Any]]  # for each threshold: `COLUMNS`, and `QUALITY` and `DECIDED` if there is truth
 
 
 def compare_thresholds(
-    pairs: Pairs,
+    method: Method,
+    matched: Matched[Signatures, Pairs],
     similarities: NDArray[np.float64],
     tau: float,
-    truth: Truth | None,
-    clusters: ClusterMethod,
     lost: Callable[[NDArray[np.bool_]], float],
 ) -> Comparison:
-    """Compare thresholds, among them `tau`, from all pairs of one join that reach `FLOOR`.
+    """Compare thresholds, among them `tau`, by the decisions of the method with all pairs that reach `FLOOR`.
 
     `similarities` are those of the pairs of distinct pages, without exact duplicates, and `lost` is the function of
     `spotsigs.evaluation.text_lost.shares_lost`.
     """
-    suggestion = suggest(similarities)
-    judged = None if truth is None else {value: _quality(pairs.at(value), truth) for value in TAUS}
-    best = None if judged is None else max(TAUS, key=lambda value: (np.nan_to_num(judged[value]["f1"]), -value))
+    suggestion, truth = suggest(similarities), Truth.from_clusters(matched.signatures.clusters)
+    rows = {value: _at_tau(method, matched, value, truth, lost) for value in TAUS}
     tried = [] if suggestion.tau is None else [Candidate(tau=round(suggestion.tau, 3), why="the valley")]
     if tau >= FLOOR:
         tried.append(Candidate(tau=tau, why="as set"))
-    if judged is not None and best is not None and judged[best]["f1"] > 0:
+    best = max(TAUS, key=lambda value: (np.nan_to_num(rows[value].get("f1", 0)), -value))
+    if rows[best].get("f1", 0) > 0:
         tried.append(Candidate(tau=best, why="best F1 by the truth"))
+    rows |= {c.tau: _at_tau(method, matched, c.tau, truth, lost) for c in tried if c.tau not in rows}
+    in_order = [row for _, row in sorted(rows.items())]
+    proposed, proposal = _proposal(suggestion, in_order, tau, truth is not None)
+    if proposed is not None:
+        tried.append(Candidate(tau=proposed, why="text lost"))
     candidates = sorted({c.tau: c for c in reversed(tried)}.values(), key=lambda c: c.tau)
-    rows = []
-    for value in sorted({*TAUS, *(candidate.tau for candidate in candidates)}):
-        row = _at_tau(pairs, value, clusters, truth, lost)
-        if truth is not None and judged is not None:
-            row |= judged.get(value) or _quality(pairs.at(value), truth)
-        rows.append(row)
-    proposed, proposal = _proposal(suggestion, rows, tau, truth is not None)
-    if proposed is not None and all(candidate.tau != proposed for candidate in candidates):
-        candidates = sorted([*candidates, Candidate(tau=proposed, why="text lost")], key=lambda c: c.tau)
-    return Comparison(suggestion=suggestion, proposal=proposal, candidates=candidates, rows=rows)
+    return Comparison(suggestion=suggestion, proposal=proposal, candidates=candidates, rows=in_order)
 
 
 def _proposal(
@@ -123,37 +119,34 @@ def _proposal(
 
 
 def _at_tau(
-    pairs: Pairs,
+    method: Method,
+    matched: Matched[Signatures, Pairs],
     tau: float,
-    clusters: ClusterMethod,
     truth: Truth | None,
     lost: Callable[[NDArray[np.bool_]], float],
 ) -> dict[str, Any]:
-    """Return pairs, clusters, removed documents and text lost; with truth, stories lost and duplicates left."""
-    reported = pairs.at(tau)
-    groups = cluster(reported, clusters=clusters)
-    removed = pairs.n - len(groups.representatives)
-    kept = np.zeros(pairs.n, np.bool_)
-    kept[groups.representatives] = True
-    measured = {}
-    if truth is not None:
-        quality = count_stories(kept, truth)
-        measured = {"lost": quality.lost, "left": quality.left}
-    return measured | {
+    """Return pairs, clusters, removed documents and text lost; with truth, quality, stories lost, duplicates left.
+
+    Precision, recall and F1 are NaN where no pair defines them.
+    """
+    pairs = matched.pairs.at(tau)
+    decisions, _ = method.at(tau).decide(replace(matched, pairs=pairs))
+    groups, removed = decisions.clusters, int(np.count_nonzero(~decisions.kept))
+    row = {
         "tau": tau,
-        "pairs": len(reported),
+        "pairs": len(pairs),
         "clusters": int(np.count_nonzero(groups.sizes > 1)),
         "largest": int(groups.sizes.max(initial=0)),
-        "chains": int(np.count_nonzero(cohesion(groups, reported.chunks()).chain)),
+        "chains": int(np.count_nonzero(cohesion(groups, pairs.chunks()).chain)),
         "removed": removed,
         "removed_share": removed / max(pairs.n, 1),
-        "text_lost": lost(kept),
+        "text_lost": lost(decisions.kept),
     }
-
-
-def _quality(pairs: Pairs, truth: Truth) -> dict[str, float]:
-    """Return precision, recall and F1; NaN where no pair defines them."""
-    return dict(zip(QUALITY, map(float, micro_averages(*tallies(pairs, truth))), strict=True))
+    if truth is None:
+        return row
+    stories = count_stories(decisions.kept, truth)
+    quality = dict(zip(QUALITY, map(float, micro_averages(*tallies(pairs, truth))), strict=True))
+    return row | quality | {"lost": stories.lost, "left": stories.left}
 
 
 def around(pairs: Pairs, tau: float, above: bool, rng: np.random.Generator) -> list[int]:
@@ -188,8 +181,7 @@ def write_threshold_page(
     `scheme` marks the signatures that a pair shares.
     """
     suggestion, rows = comparison.suggestion, comparison.rows
-    keys = list(rows[0]) if rows else list(COLUMNS)
-    write_csv(folder / "threshold.csv", keys, ([row[key] for key in keys] for row in rows))
+    write_csv(folder / "threshold.csv", list(rows[0]), ([*row.values()] for row in rows))
     bins = zip(suggestion.edges[:-1].tolist(), suggestion.edges[1:].tolist(), suggestion.counts.tolist(), strict=True)
     write_csv(folder / "histogram.csv", ("similarity_from", "similarity_to", "pairs"), bins)
     listed, blocks = _pairs_to_compare(comparison, matched, texts, scheme)
@@ -237,14 +229,9 @@ def _pairs_to_compare(
     return listed, blocks
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    known = rows[0] if rows else {}
-    return COLUMNS | (QUALITY if "f1" in known else {}) | (DECIDED if "lost" in known else {})
-
-
 def _cells(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     """Return titles and formatted values."""
-    columns = _columns(rows)
+    columns = COLUMNS | (QUALITY | DECIDED if rows and "f1" in rows[0] else {})
     values = [
         ["n/a" if row[key] != row[key] else format(row[key], form) for key, (_, form) in columns.items()]
         for row in rows
@@ -278,8 +265,8 @@ def _about(name: str, comparison: Comparison, chosen: Sequence[Mapping[str, Any]
         f"each candidate, and choose the one that separates them as you would.</p><ul>{reasons}</ul>"
         f'{_as_html(chosen, ())}<div class="charts">{_histogram(comparison.suggestion, guides)}</div>'
         f"<details><summary>All thresholds</summary>{_as_html(rows, chosen)}<p>A giant chain is a cluster of 20 "
-        "documents or more in which most pairs do not reach τ. Removed documents are those that go if one of each "
-        "cluster is kept, and text lost is the fraction of word 5-grams in none of these.</p></details>"
+        "documents or more in which most pairs do not reach τ. Removed documents are those of <code>dedup</code>, and "
+        "text lost is the fraction of word 5-grams, or of a sample of about a million, in no kept one.</p></details>"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from spotsigs.contracts import VectorCollection
 from spotsigs.defaults import TAU
 from spotsigs.errors import require
@@ -10,7 +12,6 @@ from spotsigs.evaluation.threshold import FLOOR
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
 from spotsigs.output_files import writing
-from spotsigs.records import Truth
 from spotsigs.reports.threshold_page import compare_thresholds, write_threshold_page
 from spotsigs.runs.stages import Run, readable_texts
 
@@ -33,10 +34,9 @@ def threshold_report(method: Method, run: Run) -> str:
     joined = method.joined(run.collection, extracted)
     lowest = SpotSigsTight(tau=FLOOR)
     distinct, matched = joined.distinct(lowest), joined(lowest)
-    truth = Truth.from_clusters(matched.signatures.clusters)
     tau = TAU if method.tau is None else method.tau
     lost = shares_lost(matched.signatures.grams)
-    comparison = compare_thresholds(matched.pairs, distinct.similarity, tau, truth, method.clusters, lost)
+    comparison = compare_thresholds(replace(method, matcher=lowest), matched, distinct.similarity, tau, lost)
     return write_threshold_page(
         run.folder, run.data, comparison, matched, readable_texts(method, run), method.signature
     )

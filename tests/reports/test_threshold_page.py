@@ -8,7 +8,9 @@ import warnings
 import numpy as np
 import pytest
 from browser import CHROMIUM, Browser
+from in_process import command
 from runs import planned
+from test_text_kept import stories
 
 from spotsigs.clustering.clusters import cluster
 from spotsigs.errors import InputError
@@ -57,6 +59,23 @@ def test_the_table_says_what_runs_at_each_threshold_do(tmp_path):
     page = (folder / "threshold.html").read_text()
     assert page.count("<svg") == 1
     assert "best F1 by the truth" in page
+
+
+def test_the_table_has_the_decisions_of_dedup(tmp_path):
+    """Pages that stay for their text were counted as removed."""
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, stories(np.random.default_rng(3)))))
+    done = command("threshold", "x.jsonl", "--out", "threshold", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = {row["tau"]: row for row in csv.DictReader((tmp_path / "threshold/threshold.csv").open())}
+    stay = 0
+    for tau in ("0.06", "0.44", "0.9"):
+        done = command("dedup", "x.jsonl", "--out", "kept", "--overwrite", "--tau", tau, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        metrics = json.loads((tmp_path / "kept-results/metrics.json").read_text())
+        stay += metrics["kept_for_text"]
+        shown = int(rows[tau]["removed"]), float(rows[tau]["text_lost"]), int(rows[tau]["clusters"])
+        assert shown == (metrics["removed"], metrics["text_lost"], metrics["clusters"])
+    assert stay > 10
 
 
 def test_a_truth_of_single_pages_is_no_quality_and_no_warning(tmp_path):
