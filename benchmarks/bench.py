@@ -166,8 +166,8 @@ def _run(cell: Cell, limit: float | None = LIMIT_SECONDS) -> dict[str, Any]:
 def _key(cell: Cell) -> str:
     """Return a hash of all that a cell's result depends on: its parameters, code, libraries and machine."""
     files = ("join_tools.py", "allpairs.cpp", "requirements.txt")
-    own = [_sha256(Path(__file__).with_name(name).read_bytes()) for name in files]
-    parts = [asdict(cell), repr(COLLECTIONS[cell.collection]), code_checksum(), own, machine()]
+    checksums = [_sha256(Path(__file__).with_name(name).read_bytes()) for name in files]
+    parts = [asdict(cell), repr(COLLECTIONS[cell.collection]), code_checksum(), checksums, machine()]
     return _sha256(json.dumps(parts, sort_keys=True).encode())[:24]
 
 

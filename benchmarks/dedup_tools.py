@@ -85,7 +85,6 @@ def write_decisions(out: Path, kept: Iterable[str], groups: Iterable[tuple[str, 
 
 
 def _text_dedup(path: Path, out: Path) -> None:
-    """Run text_dedup.minhash with its defaults."""
     from datasets import load_from_disk
 
     arguments = ["--path", "json", "--data_files", str(path), "--split", "train", "--cache_dir", str(out / "cache")]
@@ -183,7 +182,6 @@ def _one_by_one(path: Path, out: Path, partners: Callable[[int, str], list[int]]
 
 
 def _spotsigs(path: Path, out: Path, *options: str) -> None:
-    """Run ``spotsigs dedup``."""
     command = [sys.executable, "-m", "spotsigs", "dedup", str(path), "--out", str(out / "kept"), *options]
     _ours(path, out, [*command, "--results", str(out / "run")])
 

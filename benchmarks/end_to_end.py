@@ -143,7 +143,9 @@ def timed(
         finally:  # also when the race is stopped
             _end(main)
     elapsed = time.perf_counter() - began
-    unseen = max(0.0, sum(seconds.values()) - load.own)  # of children of a fork server, which no process waits for
+    unseen = max(
+        0.0, sum(seconds.values()) - load.own_seconds
+    )  # of children of a fork server, which no process waits for
     remark = "contended" if load.cores - unseen / elapsed > QUIET else ""
     if process.returncode:
         last = log.read_text("utf-8", "replace").strip().splitlines()[-1:]
@@ -158,7 +160,6 @@ def timed(
 
 
 def _end(process: psutil.Process) -> None:
-    """End a process and all that it started."""
     with suppress(psutil.Error):
         for one in [*process.children(recursive=True), process]:
             with suppress(psutil.Error):
@@ -280,7 +281,6 @@ def _finished(folder: Path, cores: int) -> set[tuple[int, int, int, int]]:
 
 
 def _order(row: dict[str, Any]) -> tuple[int, int, int, int]:
-    """Return the position of a row in the table."""
     texts = ["HTML", *TEXTS]
     collection, tool = list(COLLECTIONS).index(row["collection"]), list(TOOLS).index(row["tool"])
     return collection, row["documents"], tool, texts.index(row["text"])

@@ -66,7 +66,7 @@ class Tool:
     threads: tuple[int, ...] = (1,)
 
 
-def own(build: Callable[..., Matcher], vectors: Vectors) -> Run:
+def of_matcher(build: Callable[..., Matcher], vectors: Vectors) -> Run:
     """Return ``run`` of one of our matchers."""
 
     def run(tau: float, threads: int) -> PairArrays:
@@ -169,11 +169,11 @@ def cpp(positional: bool, vectors: Vectors) -> Run:
 
 
 TOOLS = {
-    "spotsigs_tight": Tool(prepare=partial(own, SpotSigsTight), exact=True, taus=ALL_TAUS, threads=(2, 1)),
+    "spotsigs_tight": Tool(prepare=partial(of_matcher, SpotSigsTight), exact=True, taus=ALL_TAUS, threads=(2, 1)),
     "lsh_native": Tool(
-        prepare=partial(own, partial(LshNative, k=6, l=32)), exact=False, taus=(0.9, 0.5, 0.3), threads=(2,)
+        prepare=partial(of_matcher, partial(LshNative, k=6, l=32)), exact=False, taus=(0.9, 0.5, 0.3), threads=(2,)
     ),
-    "spotsigs": Tool(prepare=partial(own, SpotSigs), exact=True, taus=ALL_TAUS, threads=(2,)),
+    "spotsigs": Tool(prepare=partial(of_matcher, SpotSigs), exact=True, taus=ALL_TAUS, threads=(2,)),
     "AllPairs (our C++)": Tool(prepare=partial(cpp, False), exact=True),
     "PPJoin (our C++)": Tool(prepare=partial(cpp, True), exact=True),
     "rensa": Tool(prepare=rensa, exact=False, taus=SKETCH_TAUS, threads=(2,)),
@@ -210,7 +210,6 @@ def _tokens(vectors: Vectors) -> NDArray[np.int64]:
 
 
 def _hashes(tokens: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return 32-bit hashes."""
     x = tokens.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return (x ^ x >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(32)
 
@@ -242,7 +241,6 @@ def _ordered_sets(vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 
 def _compiled(source: Path) -> Path:
-    """Compile the C++ implementation for this process."""
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         raise UnavailableError("no C++ compiler is installed")

@@ -158,7 +158,6 @@ def _rows(file: str, digest: str) -> list[Row]:
 
 
 def _grade(text: str) -> float | None:
-    """Return a grade; None for a text that is no number."""
     try:
         return float(text)
     except ValueError:

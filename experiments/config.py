@@ -58,11 +58,6 @@ OF_COMPARE = ("methods", "collections")
 """Keys of ``experiment=compare``."""
 
 ENDS = ("idf_min", "idf_max")
-OF_METHOD = (
-    *("text", "signature", "matcher", "tau", "sets", *ENDS, "idf", "min_spots"),
-    *("boilerplate", "duplicates", "clusters", "keep", "most_text_lost"),
-)
-"""Groups and keys of a method."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,12 +72,12 @@ class Settings:
         Method of a single run; an experiment has its own methods.
     engine : Engine
         Runs the extraction.
-    experiment : Experiment or None
-        Called with these settings instead of a single run.
     names : dict of str to str
         The user's choice in each group, for example ``{"matcher": "spotsigs"}``.
     workers, threads, seed, timing
         Root keys.
+    experiment : Experiment or None
+        Called with these settings instead of a single run.
     work : Work or None
         Where the experiment writes, if not below `Experiment.results`; see `experiments.harness.study.run`.
     """
@@ -100,15 +95,15 @@ class Settings:
 
     def run(self, folder: Path) -> Run:
         """Return the run of the collection that writes to a folder."""
-        from spotsigs.runs.stages import Run
+        from spotsigs.runs.stages import Output, Run
 
-        data = self.names["data"]
-        return Run(collection=self.collection, data=data, folder=folder, engine=self.engine, seed=self.seed)
+        about = {key: getattr(self, key) for key in ("collection", "engine", "seed")}
+        return Run(data=self.names["data"], output=Output(folder=folder), **about)
 
 
 @dataclass
-class Root:
-    """Types of the root keys; `conf/config.yaml` has their values."""
+class MethodKeys:
+    """Types of the root keys of a method; `conf/config.yaml` has the values of all root keys."""
 
     tau: Any = MISSING  # a number
     sets: bool = MISSING
@@ -117,15 +112,27 @@ class Root:
     idf: Idf = MISSING
     min_spots: int = MISSING
     boilerplate: Boilerplate = MISSING
-    clusters: ClusterMethod = MISSING
     duplicates: Sameness = MISSING
+    clusters: ClusterMethod = MISSING
     keep: Keep = MISSING
     most_text_lost: float = MISSING
+
+
+@dataclass
+class RunKeys:
+    """Types of the root keys of a run."""
+
     workers: int = MISSING
     threads: int | None = MISSING
     seed: int = MISSING
     timing: bool = MISSING
     debug: bool = MISSING
+
+
+@dataclass
+class Root(RunKeys, MethodKeys):
+    """Types of the root keys and groups."""
+
     data: Any = None
     text: Any = None
     signature: Any = None
@@ -135,6 +142,9 @@ class Root:
     methods: Any = None  # of experiment=compare
     collections: Any = None
 
+
+OF_METHOD = ("text", "signature", "matcher", *(field.name for field in fields(MethodKeys)))
+"""Groups and keys of a method."""
 
 ConfigStore.instance().store(name="schema", node=Root)
 
@@ -188,6 +198,8 @@ class Experiment(ABC):
 
     Attributes
     ----------
+    replaces : bool
+        Whether a run writes the whole folder of the experiment; otherwise it adds to it, or derives it from the others.
     reads : list of str
         Groups and root keys that it reads besides `EVERY_EXPERIMENT`; others are refused on the command line.
     results : Path
@@ -196,8 +208,6 @@ class Experiment(ABC):
         Groups and keys that all its methods share, which none of them can set.
     takes : dict of str to object
         Attributes of `Takes`: time, memory, disk and downloads, which are printed before the work.
-    replaces : bool
-        Whether a run writes the whole folder of the experiment; otherwise it adds to it, or derives it from the others.
     """
 
     replaces: ClassVar[bool] = True
@@ -272,9 +282,9 @@ def _run_name(tau: object) -> str:
     )
 
 
-def _results(*own: str) -> str:
-    """Return the folder of results: the committed one for the defaults and for other values of `own` keys."""
-    name = variant(changed(), (*NOT_OF_RESULTS, *own))
+def _results(*more: str) -> str:
+    """Return the folder of results: the committed one for the defaults and for other values of `more` keys."""
+    name = variant(changed(), (*NOT_OF_RESULTS, *more))
     return f"results/variants/{name}" if name else "results"
 
 
@@ -353,7 +363,6 @@ def _is_number(value: object) -> bool:
 
 
 def _require_known(config: DictConfig) -> None:
-    """Refuse unknown keys and groups without a choice."""
     known = [field.name for field in fields(Root)]
     for key in map(str, config):
         require(
@@ -383,7 +392,6 @@ def require_read(experiment: Any, name: str, words: Sequence[str]) -> None:
 
 
 def _key(word: str) -> str:
-    """Return the key of an override."""
     return word.lstrip("+~").partition("=")[0].partition("@")[0]
 
 
@@ -580,8 +588,8 @@ def _explain_override(error: HydraException) -> str:
 def _set_there(error: HydraException, name: str, parent: str) -> str:
     """Return the key that a misspelt one resembles, or the keys of its node."""
     node: Any = getattr(error.__cause__, "parent_node", None)
-    own = isinstance(node, DictConfig) and "." not in parent  # deeper, the node is the last one that exists
-    keys = [str(key) for key in node if key not in ("_target_", "hydra")] if own else []
+    known = isinstance(node, DictConfig) and "." not in parent  # deeper, the node is the last one that exists
+    keys = [str(key) for key in node if key not in ("_target_", "hydra")] if known else []
     return _nearest(name, keys) or (f", but {', '.join(keys)}" if keys else "")
 
 

@@ -42,7 +42,6 @@ def main(config: DictConfig) -> float | None:
 
 
 def _run(chosen: Settings, config: DictConfig) -> float | None:
-    """Run one configuration, print its summary, and return its F1."""
     from experiments.claims.published import published_row
     from experiments.show.table1_row import printed_row
     from spotsigs.runs.runner import execute

@@ -125,7 +125,6 @@ def _composed(
 
 
 def _end(context: Any, cell: SweepCell, job: JobReturn, ended: Ended) -> None:
-    """Record the end of a job, as Hydra does."""
     job.status = JobStatus.FAILED if ended.error else JobStatus.COMPLETED
     if ended.error is not None:
         job.return_value = ended.error
@@ -135,7 +134,6 @@ def _end(context: Any, cell: SweepCell, job: JobReturn, ended: Ended) -> None:
 
 
 def _figures(ended: Ended) -> str:
-    """Return the main figures of a cell, or its error."""
     if ended.error is not None:
         return sentence(ended.error)
     metrics = ended.metrics or {}

@@ -186,10 +186,12 @@ def dedup(
 
     Parameters
     ----------
+    pages, tau : optional
+        As in `near_duplicates`. Rows of an iterator are stored with their contents in a temporary file.
     against : as pages, optional
         Reference, such as a test set. A page that reaches tau with one of its pages is removed; these are not returned.
-    pages, tau, text, … : optional
-        As in `near_duplicates`. Rows of an iterator are stored with their contents in a temporary file.
+    text, html, id : str
+        As in `near_duplicates`.
     keep : {"first", "longest", "newest", "none"}
         Page of a cluster that is kept: the first, the one of most signatures, or the newest; ``none`` keeps only pages
         without a near-duplicate.
@@ -204,6 +206,8 @@ def dedup(
         `spotsigs.clustering.text_kept.keep_for_text`; at 1 none does. By default .6; with a reference it is 1.
     clusters : str
         How pairs become clusters, see `spotsigs.cluster`.
+    signature, language, boilerplate, … : optional
+        As in `near_duplicates`.
 
     Returns
     -------

@@ -26,7 +26,7 @@ from spotsigs.spelling import ELSEWHERE, command_spelling
 from spotsigs.storage.atomic import staging_folder
 from spotsigs.storage.locations import PRINTED, absolute, as_path, local_folder
 from spotsigs.terminal import announce_compilation, expand_home, open_streams
-from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
+from spotsigs.text.size_limits import BUDGET_PAGE, page_size_limit
 
 if TYPE_CHECKING:
     from spotsigs.method import Method
@@ -214,13 +214,14 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
         return method
     if store is not None and store.is_decided:
         return method.at(store.method.threshold)
-    return method.at(defaults.tau(_contents(collection), method.removes_templates))
+    return method.at(defaults.tau((page.content for page in _documents(collection)), method.removes_templates))
 
 
 def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
     """Return the method of a verb's arguments, and the run whose tables are written to a folder."""
+    from spotsigs.engines import engine_of
     from spotsigs.outofcore.pipeline import Store, data_budget
-    from spotsigs.runs.stages import Run
+    from spotsigs.runs.stages import Output, Run
 
     against = _reference(args)
     known = against if isinstance(against, Store) else None if args.store is None else Store.open(args.store)
@@ -228,23 +229,20 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
     if memory is not None:
         data_budget(memory)  # an error if it is too little, before the input is read
     name, collection = _collection(args)
-    run = Run(
-        collection=collection,
-        data=name,
+    engine = engine_of(args.engine, workers=_whole("--workers", args.workers), address=args.address)
+    output = Output(
         folder=folder,
-        engine=_engine(args),
         copy=args.out if args.verb == "dedup" else None,
         overwrite=args.overwrite,
-        against=against,
         page=args.verb == "inspect",
-        memory=memory,
-        store=args.store,
-        add=args.add,
-        strict=args.strict,
         tables=args.verb != "dedup" or args.out != PRINTED or args.results is not None,
         pairs=args.verb != "dedup",
     )
-    with nullcontext() if memory is None else pages_up_to(BUDGET_PAGE):
+    run = Run(
+        **{key: getattr(args, key) for key in ("store", "add", "strict")},
+        collection=collection, data=name, against=against, output=output, engine=engine, memory=memory,
+    )  # fmt: skip
+    with nullcontext() if memory is None else page_size_limit(BUDGET_PAGE):
         if args.id is None and _names_by_url(collection):
             named = "ids and sites are those of the column url; --id COLUMN names another"
             print(terminal.line("info", named), file=sys.stderr)
@@ -252,7 +250,6 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
 
 
 def _collection(args: argparse.Namespace) -> tuple[str, Any]:
-    """Return the name of the input's format, and its reader."""
     from spotsigs.clustering.decisions import keep_by
     from spotsigs.formats.detect_format import collection_of
 
@@ -298,31 +295,17 @@ def _names_by_url(collection: Any) -> bool:
 
 
 def _documents(collection: Any) -> Iterator[Any]:
-    """Yield the documents of an input, in order."""
     for shard in collection.shards():
         yield from (record for record in shard() if hasattr(record, "content"))
 
 
-def _contents(collection: Any) -> Iterator[object]:
-    """Return the contents of the documents of an input, in order."""
-    return (document.content for document in _documents(collection))
-
-
 def _memory(args: argparse.Namespace, stored: bool) -> int | None:
-    """Return the budget in bytes; with a store, the default one unless another is set."""
     from spotsigs.outofcore.pipeline import default_memory
     from spotsigs.outofcore.vectorize import parse_memory
 
     if args.memory is not None:
         return parse_memory(args.memory)
     return default_memory() if stored else None
-
-
-def _engine(args: argparse.Namespace) -> Any:
-    """Return the engine of a verb's arguments."""
-    from spotsigs.engines import engine_of
-
-    return engine_of(args.engine, workers=_whole("--workers", args.workers), address=args.address)
 
 
 def _number(name: str, text: Any, allowed: str = "") -> float:
@@ -344,10 +327,10 @@ def _run(args: argparse.Namespace, folder: Path) -> None:
 
     method, run = planned(args, folder)
     result = execute(method, run)
-    out = sys.stdout if run.copy != PRINTED else sys.stderr
+    out = sys.stdout if run.output.copy != PRINTED else sys.stderr
     print(
         summary(result, run),
-        *([] if run.tables else map(printable, _unread(result, _listed(folder / "skipped.csv"), "--results"))),
+        *([] if run.output.tables else map(printable, _unread(result, _listed(folder / "skipped.csv"), "--results"))),
         sep="\n",
         file=out,
     )
@@ -524,7 +507,6 @@ def _joined(words: Sequence[str]) -> list[str]:
 
 
 def _sentence(error: Exception) -> str:
-    """Return an error as one sentence."""
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:

@@ -7,10 +7,11 @@ from pathlib import Path
 from hydra import compose, initialize_config_dir
 
 from experiments.config import GROUPS, settings
+from experiments.harness.extracted_collections import read_together
 from spotsigs.outofcore.pipeline import default_memory
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.runs.runner import execute
-from spotsigs.runs.stages import Run
+from spotsigs.runs.stages import Output, Run
 from spotsigs.runs.summary import summary
 
 ROOT = Path(__file__).parents[1]
@@ -22,6 +23,12 @@ def configured(*overrides):
     return settings(config, {group: str(config.hydra.runtime.choices[group]) for group in GROUPS})
 
 
+def read(source, folder, engine):
+    """Return the stored signatures of one source."""
+    return read_together([source], folder, engine)[0]
+
+
+OF_OUTPUT = ("copy", "page", "overwrite", "pairs")
 OF_RUN = {
     "memory": parse_memory, "store": str, "copy": str,
     **dict.fromkeys(("add", "page", "strict", "overwrite", "pairs"), lambda word: word == "true"),
@@ -38,7 +45,8 @@ def planned(folder, *words):
     of_run = {key: OF_RUN[key](value) for key, value in given if key in OF_RUN}
     of_run |= {"memory": default_memory()} if "store" in of_run and "memory" not in of_run else {}
     about = {"data": chosen.names["data"], "engine": chosen.engine, "seed": chosen.seed}
-    return chosen.method, Run(collection=chosen.collection, folder=Path(folder), **about, **of_run)
+    output = Output(folder=Path(folder), **{key: of_run.pop(key) for key in OF_OUTPUT if key in of_run})
+    return chosen.method, Run(collection=chosen.collection, output=output, **about, **of_run)
 
 
 def ran(folder, *words):

@@ -233,7 +233,6 @@ def npm_command() -> list[str] | None:
 
 
 def _apt(package: str, version: str, target: Path, path: Path) -> None:
-    """Download a Debian package with apt-get; it is not installed."""
     if shutil.which("apt-get") is None:
         raise InputError(
             f"apt-get is needed to fetch {package} {version} and is not on PATH; save a copy of the file as {path}"

@@ -84,7 +84,6 @@ class Republished(PreparedCollection):
         return self.releases, [self.paths, self._releases()]
 
     def _releases(self) -> dict[str, list[dict[str, str]]]:
-        """Return the rows of `SOURCES` of each chosen site."""
         releases: dict[str, list[dict[str, str]]] = defaultdict(list)
         for row in listed_releases():
             if row["collection"] == self.releases and (self.sites is None or row["site"] in self.sites):

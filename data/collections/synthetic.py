@@ -121,7 +121,6 @@ def _zipf(n: int, exponent: float) -> np.ndarray:
 
 
 def _sentences(rng: np.random.Generator, seed: int, words: int) -> list[str]:
-    """Generate sentences of twelve words."""
     vocabulary, chances = _vocabulary(seed)
     drawn = vocabulary[np.minimum(np.searchsorted(chances, rng.random(words)), len(vocabulary) - 1)].tolist()
     return [" ".join(drawn[at : at + 12]) + "." for at in range(0, words, 12)]

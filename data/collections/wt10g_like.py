@@ -216,7 +216,6 @@ def _below(state: Any, n: Any) -> Any:
 
 @njit(cache=True)
 def _signature(guide: Any, state: Any) -> Any:
-    """Draw a signature by weight."""
     cumulative, first, shift = guide
     total = cumulative[-1]
     while True:

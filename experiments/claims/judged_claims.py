@@ -24,20 +24,9 @@ from experiments.claims.verdicts import (
 from spotsigs.output_files import replacing, write_csv
 
 HEADER = (
-    "class",
-    "claim",
-    "where",
-    "published",
-    "on",
-    "command",
-    "measured",
-    "low",
-    "high",
-    "verdict",
-    "reason",
-    "remark",
+    *("class", "claim", "where", "published", "on", "command"),
+    *("measured", "low", "high", "verdict", "reason", "remark"),
 )
-
 
 MISSING = "not run yet, its collection is not at hand, or other processes disturbed its times"
 
@@ -76,49 +65,49 @@ class Judged:
     @property
     def reasoned(self) -> dict[str, Reasoned]:
         """Verdict and reason on each collection that the claim was measured on."""
-        if self.fact is None and not isinstance(self.claim.rule, Untested):
-            return {self.claim.on: (Verdict.NOT_MEASURED, MISSING)}
-        facts = {self.claim.on: self.fact or Fact(name="", value=math.nan), self.claim.second_on: self.second}
+        if self.fact is None and not isinstance(self.claim.test.rule, Untested):
+            return {self.claim.test.on: (Verdict.NOT_MEASURED, MISSING)}
+        facts = {self.claim.test.on: self.fact or Fact(name="", value=math.nan), self.claim.test.second_on: self.second}
         return {on: self._judged(fact) for on, fact in facts.items() if fact is not None}
 
     def _judged(self, fact: Fact) -> Reasoned:
-        if isinstance(self.claim.rule, Untested):
-            return self.claim.rule.judge(fact)
+        if isinstance(self.claim.test.rule, Untested):
+            return self.claim.test.rule.judge(fact)
         if self.generated:
             return Verdict.NOT_TESTABLE, "gold was generated: the value checks the program"
         if not math.isfinite(fact.value):
             return Verdict.NOT_MEASURED, "the value is not defined"
         contradictable = self.claim.kind in CONTRADICTABLE
         once = not contradictable and (fact.low is None or fact.low == fact.high)
-        if once and self.claim.timed:
+        if once and self.claim.test.timed:
             fact = replace(fact, low=fact.value / ONCE, high=fact.value * ONCE)
-        verdict, reason = self.claim.rule.judge(fact)
+        verdict, reason = self.claim.test.rule.judge(fact)
         if verdict is Verdict.CONTRADICTED:
             return (verdict if contradictable else Verdict.NOT_REPRODUCED), reason
-        if verdict is Verdict.REPRODUCED and (self.claim.calibrated or once):
-            why = "generated with this count" if self.claim.calibrated else "measured once"
-            return (Verdict.DIRECTION if self.claim.rule.sided else Verdict.INCONCLUSIVE), f"{reason}; {why}"
+        if verdict is Verdict.REPRODUCED and (self.claim.test.calibrated or once):
+            why = "generated with this count" if self.claim.test.calibrated else "measured once"
+            return (Verdict.DIRECTION if self.claim.test.rule.sided else Verdict.INCONCLUSIVE), f"{reason}; {why}"
         return verdict, reason
 
     @property
     def generated(self) -> bool:
         """The claim is about quality, and its fact is of generated pages, which check the program alone."""
-        return self.claim.kind == "effectiveness" and self.claim.on.startswith("gold")
+        return self.claim.kind == "effectiveness" and self.claim.test.on.startswith("gold")
 
     @property
     def measured(self) -> str:
         """The measured value as text; in words if the claim is a statement."""
         if self.fact is None:
             return ""
-        if self.claim.rule == HOLDS and not self.fact.text:
+        if self.claim.test.rule == HOLDS and not self.fact.text:
             return "holds" if self.fact.value == 1 else "does not hold"
         return str(self.fact)
 
     @property
     def failed(self) -> bool:
         """The claim does not hold here, or the measurement does not decide it."""
-        held = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT_TESTABLE, Verdict.NOT_MEASURED)
-        return self.verdict not in held
+        others = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT_TESTABLE, Verdict.NOT_MEASURED)
+        return self.verdict not in others
 
     @property
     def why(self) -> str:
@@ -128,19 +117,15 @@ class Judged:
     @property
     def remark(self) -> str:
         """The fact of another collection, and further remarks."""
-        second = f"On {self.claim.second_on} {self.second}." if self.second else ""
+        second = f"On {self.claim.test.second_on} {self.second}." if self.second else ""
         return " ".join(filter(None, (second, self.claim.remark)))
 
 
 def judge_all(results: Path) -> list[Judged]:
     """Return every claim with its facts in a results folder."""
-    facts = {claim.experiment: read_facts(results / claim.experiment / "facts.csv") for claim in ledger()}
-    return [
-        Judged(
-            claim=claim, fact=facts[claim.experiment].get(claim.fact), second=facts[claim.experiment].get(claim.second)
-        )
-        for claim in ledger()
-    ]
+    facts = {name: read_facts(results / name / "facts.csv") for name in {claim.test.experiment for claim in ledger()}}
+    of_claims = ((claim, claim.test, facts[claim.test.experiment]) for claim in ledger())
+    return [Judged(claim=claim, fact=of.get(test.fact), second=of.get(test.second)) for claim, test, of in of_claims]
 
 
 def summary(judged: Sequence[Judged]) -> str:
@@ -164,7 +149,7 @@ def write_ledger(results: Path, judged: Sequence[Judged]) -> None:
 def _cells(item: Judged) -> list[str | float | None]:
     fact, claim = item.fact, item.claim
     measured = (fact.value, fact.low, fact.high) if fact else (None, None, None)
-    about = [claim.kind, claim.says, claim.where, claim.published, claim.on, claim.command]
+    about = [claim.kind, claim.says, claim.where, claim.published, claim.test.on, claim.test.command]
     return [*about, *measured, item.verdict.value, item.reason, " ".join(filter(None, (item.why, item.remark)))]
 
 
@@ -177,10 +162,10 @@ def markdown(judged: Sequence[Judged]) -> str:
             item.claim.says,
             item.claim.where,
             item.claim.published,
-            item.claim.on,
+            item.claim.test.on,
             item.measured,
             f"**{item.verdict.value}**: {item.reason}." + (f" {item.remark}" if item.remark else ""),
-            f"`{item.claim.command}`" if item.claim.command else "",
+            f"`{item.claim.test.command}`" if item.claim.test.command else "",
         ]
         for number, item in enumerate(judged, start=1)
     ]
@@ -198,7 +183,7 @@ def failures(judged: Sequence[Judged]) -> list[str]:
     """Return a sentence for each claim that does not hold, with the assumed reason."""
     return [
         f"{item.claim.says} ({item.claim.where}): published {item.claim.published}, measured {item.measured} "
-        f"({item.claim.on}); {item.verdict.value}. {item.why}".rstrip()
+        f"({item.claim.test.on}); {item.verdict.value}. {item.why}".rstrip()
         for item in judged
         if item.failed
     ]

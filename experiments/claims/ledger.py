@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
@@ -19,7 +19,7 @@ KINDS = {
 }
 """The classes of claims."""
 
-RULE_KEYS = ("about", "above", "below", "equals", "holds", "untestable", "unmeasured")
+RULES = ("about", "above", "below", "equals", "holds", "untestable", "unmeasured")
 """Keys that state the rule of a claim."""
 
 CONTRADICTABLE = ("algorithm", "errata")
@@ -27,47 +27,12 @@ CONTRADICTABLE = ("algorithm", "errata")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
-    """Checkable statement.
+class Evidence:
+    """Facts that test a claim, and the rule for the verdict, by the keys of ``claims.toml``, which explains them.
 
-    Attributes
-    ----------
-    kind : str
-        One of `KINDS`.
-    where : str
-        Source and section.
-    says : str
-        Statement.
-    published : str
-        Published value, as printed.
-    experiment : str
-        Experiment whose fact tests the claim; empty if the claim is not testable.
-    fact : str
-        The fact's name.
-    on : str
-        Collection and IDF band of the fact.
-    second : str
-        Fact of a second collection, tested by the same rule.
-    second_on : str
-        Collection of the further fact.
-    calibrated : bool
-        The collection was generated with the published count, so that the direction alone is a result.
-    timed : bool
-        The fact is a time or a ratio of times.
-    rule : Rule
-        Rule for the verdict.
-    why : str
-        Assumed reason, shown only if the claim does not hold.
-    remark : str
-        Further remark, always shown.
-    key : bool
-        One of the claims of ``results/README.md``.
+    Without an experiment, the claim is not testable.
     """
 
-    kind: str
-    where: str
-    says: str
-    published: str
     experiment: str = ""
     fact: str = ""
     on: str = ""
@@ -76,14 +41,25 @@ class Claim:
     calibrated: bool = False
     timed: bool = False
     rule: Rule
-    why: str = ""
-    remark: str = ""
-    key: bool = False
 
     @property
     def command(self) -> str:
         """Command that tests the claim."""
         return f"python run.py experiment={self.experiment}" if self.experiment else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """Checkable statement with its source and its test, by the keys of ``claims.toml``, which explains them."""
+
+    kind: str
+    where: str
+    says: str
+    published: str
+    test: Evidence
+    why: str = ""
+    remark: str = ""
+    key: bool = False
 
 
 @cache
@@ -102,15 +78,15 @@ def ledger() -> tuple[Claim, ...]:
 def parsed_claim(entry: dict[str, Any]) -> Claim:
     """Return the claim of an entry of the ledger; raise InputError unless it has one rule."""
     says = entry.get("says")
-    rules = [
-        name for name in ("about", "above", "below", "equals", "holds", "untestable", "unmeasured") if name in entry
-    ]
+    rules = [name for name in RULES if name in entry]
     require(len(rules) == 1, f"claim {says!r} needs exactly one rule, has {', '.join(rules) or 'none'}")
     rule = _rule(rules[0], entry)
-    known = set(Claim.__dataclass_fields__) - {"rule"}
-    require(entry.keys() <= known, f"claim {says!r} has unknown keys: {', '.join(sorted(entry.keys() - known))}")
+    of_test, of_claim = ({field.name for field in fields(each)} - {"rule", "test"} for each in (Evidence, Claim))
+    unknown = ", ".join(sorted(entry.keys() - of_test - of_claim))
+    require(not unknown, f"claim {says!r} has unknown keys: {unknown}")
     require(entry.get("kind") in KINDS, f"claim {says!r} has no kind; give one of {', '.join(KINDS)}")
-    return Claim(rule=rule, **entry)
+    test = Evidence(rule=rule, **{key: value for key, value in entry.items() if key in of_test})
+    return Claim(test=test, **{key: value for key, value in entry.items() if key in of_claim})
 
 
 def _rule(name: str, entry: dict[str, Any]) -> Rule:

@@ -174,5 +174,5 @@ def of_both(verdicts: Collection[Verdict]) -> Verdict:
     """Return the verdict of a claim from those on its collections."""
     if len(set(verdicts)) == 1:
         return next(iter(verdicts))
-    held = {Verdict.REPRODUCED, Verdict.DIRECTION} & set(verdicts)
-    return Verdict.DEPENDS if held and Verdict.NOT_REPRODUCED in verdicts else min(verdicts, key=WEAKER.index)
+    good = {Verdict.REPRODUCED, Verdict.DIRECTION} & set(verdicts)
+    return Verdict.DEPENDS if good and Verdict.NOT_REPRODUCED in verdicts else min(verdicts, key=WEAKER.index)

@@ -346,13 +346,13 @@ def _decided(matched: JoinedCollection, half: NDArray[np.bool_], tau: float, cop
     rows, numbers = np.flatnonzero(half), (np.cumsum(half) - 1).astype(np.int32)
     reach = np.flatnonzero(pairs.similarity >= tau)
     chosen = reach[half[pairs.i[reach]] & half[pairs.j[reach]]]
-    own = Pairs(numbers[pairs.i[chosen]], numbers[pairs.j[chosen]], pairs.similarity[chosen], len(rows))
-    labels, clusters = truth.labels[rows], cluster(own)
-    quality = evaluate(own, Truth(labels, truth.names), clusters, resamples=0)
+    inside = Pairs(numbers[pairs.i[chosen]], numbers[pairs.j[chosen]], pairs.similarity[chosen], len(rows))
+    labels, clusters = truth.labels[rows], cluster(inside)
+    quality = evaluate(inside, Truth(labels, truth.names), clusters, resamples=0).figures()
     known, stories = np.unique(levels.stories[rows], return_inverse=True)
     lost, left = resampled_decisions(kept_by(clusters), stories, copies[:, known])
     names = ("precision", "recall", "macro_f1", "bcubed_f1")
-    measures = {name: getattr(quality, name) for name in names} | {"tau": tau, "lost": lost, "left": left}
+    measures = {name: quality[name] for name in names} | {"tau": tau, "lost": lost, "left": left}
     return measures | levels.effective(half)
 
 

@@ -54,8 +54,8 @@ class Source:
         """Return the source of a method's signatures."""
         if isinstance(collection, VectorCollection):
             return cls(collection=collection)
-        own = {name: getattr(method, name) for name in ("text", "signature", "duplicates")}
-        return cls(collection=collection, grams=method.reads_grams, **own)
+        choices = {name: getattr(method, name) for name in ("text", "signature", "duplicates")}
+        return cls(collection=collection, grams=method.reads_grams, **choices)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,25 +134,20 @@ class Computed:
 def read_together(sources: Sequence[Source], folder: Path, engine: Engine) -> list[Stored]:
     """Extract several sources into a folder, or open them there; those of one collection in one pass."""
     paths = [_path(source, folder) for source in sources]
+    known = {path: fingerprint(path) for path in paths if _is_stored(path)}
     groups: dict[str, list[tuple[Source, Path]]] = {}
     for source, path in zip(sources, paths, strict=True):
-        if not _is_stored(path):
+        if path not in known:
             groups.setdefault(repr(source.collection), []).append((source, path))
     for group in groups.values():
         if group[0][0].signature is None:
-            save_signatures(group[0][1], _numbered(group[0][0].collection.vectors()))
+            known[group[0][1]] = save_signatures(group[0][1], _numbered(group[0][0].collection.vectors()))
         else:
-            _extract(group, engine)
-    checksums = [hashlib.sha256(fingerprint(path).encode()).hexdigest() for path in paths]
+            known |= _extract(group, engine)
     return [
-        Stored(source=source, checksum=checksum, path=path)
-        for source, checksum, path in zip(sources, checksums, paths, strict=True)
+        Stored(source=source, checksum=hashlib.sha256(known[path].encode()).hexdigest(), path=path)
+        for source, path in zip(sources, paths, strict=True)
     ]
-
-
-def read(source: Source, folder: Path, engine: Engine) -> Stored:
-    """Read a source, or open it in the cache."""
-    return read_together([source], folder, engine)[0]
 
 
 def _numbered(vectors: Vectors) -> Signatures:
@@ -160,19 +155,21 @@ def _numbered(vectors: Vectors) -> Signatures:
     return Signatures(RowNumbers(n), (None,) * n, vectors.indptr, vectors.ids.astype(np.uint64), vectors.counts)
 
 
-def _extract(group: Sequence[tuple[Source, Path]], engine: Engine) -> None:
-    """Write the signatures of sources of one collection."""
+def _extract(group: Sequence[tuple[Source, Path]], engine: Engine) -> dict[Path, str]:
+    """Write the signatures of sources of one collection; return the fingerprints of the stores."""
+    written: dict[Path, str] = {}
     collection = group[0][0].collection
     parts: list[list[Signatures]] = []
     if len(group) > 1:
         each = partial(_in_each, ways=[(source.text, source.signature, source.grams) for source, _ in group])
         parts = list(engine.map(each, collection.shards()))
     for k, (source, path) in enumerate(group):
-        own: Any = Computed([part[k] for part in parts]) if parts else engine
+        runs: Any = Computed([part[k] for part in parts]) if parts else engine
         more: Any = {"sameness": source.duplicates, "grams": int(source.grams)}
-        result = extract(collection, source.text, source.signature, own, **more)
+        result = extract(collection, source.text, source.signature, runs, **more)
         require(len(result) > 0 or source.duplicates is not Sameness.off, "the collection is empty; give another one")
-        save_signatures(path, result)
+        written[path] = save_signatures(path, result)
+    return written
 
 
 CHUNK = 4_000_000

@@ -34,12 +34,12 @@ class ForeignLoad:
     ----------
     cores : float
         0 on a quiet machine.
-    own : float
+    own_seconds : float
         CPU seconds of this process and of its children, without those that ended and were not waited for.
     """
 
     cores: float = 0.0
-    own: float = 0.0
+    own_seconds: float = 0.0
 
     def __enter__(self) -> Self:
         self._began, self._busy, self._own = time.perf_counter(), _busy_seconds(), own_seconds()
@@ -49,8 +49,8 @@ class ForeignLoad:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         elapsed = time.perf_counter() - self._began
-        self.own = own_seconds() - self._own
-        foreign = (_busy_seconds() - self._busy) - self.own
+        self.own_seconds = own_seconds() - self._own
+        foreign = (_busy_seconds() - self._busy) - self.own_seconds
         self.cores = max(0.0, foreign) / max(elapsed, 1e-9)
 
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -128,11 +129,11 @@ def record(
         "seconds": round(seconds, 1),
         "inputs": json.dumps(dict(sorted(inputs.items()))),
     }
-    own = [
+    rows = [
         ManifestRow(file=path.relative_to(results).as_posix(), sha256=checksum(path), **shared)
         for path in _files_below(target)
     ]
-    write_rows(results, [*(row for row in read(results) if not row.file.startswith(f"{experiment}/")), *own])
+    write_rows(results, [*(row for row in read(results) if not row.file.startswith(f"{experiment}/")), *rows])
     paths = f"{target} {results / NAME}" if listed else target
     undo = f"; `git checkout -- {paths}` restores the previous ones" if replaced else ""
     return f"{target} has the results{undo}"
@@ -167,20 +168,15 @@ def read(results: Path) -> list[ManifestRow]:
 def write_rows(results: Path, rows: Sequence[ManifestRow]) -> None:
     """Write the manifest in the order of the files."""
     names = [field.name for field in fields(ManifestRow)]
-    write_csv(results / NAME, names, ([asdict(row)[name] for name in names] for row in sorted(rows, key=_file)))
+    write_csv(
+        results / NAME, names, ([asdict(row)[name] for name in names] for row in sorted(rows, key=attrgetter("file")))
+    )
 
 
 def check(results: Path, producers: Sequence[str] = PRODUCERS) -> list[str]:
     """Return a sentence for each violation: missing rows or files, changed content, unknown commits or commands.
 
-    Commits are checked in a checkout with its whole history only.
-
-    Parameters
-    ----------
-    results : Path
-        Folder of results.
-    producers : sequence of str
-        Beginnings of the commands that write results.
+    Commits are checked in a checkout with its whole history only; `producers` are beginnings of commands.
     """
     rows = {row.file: row for row in read(results)}
     present = {path.relative_to(results).as_posix(): path for path in _files_below(results)}
@@ -225,14 +221,10 @@ def _files_below(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _file(row: ManifestRow) -> str:
-    return row.file
-
-
 def main() -> None:
     """Print each violation, and how many commits of code the results of each experiment are old."""
     results = Path("results")
-    sentences = check(results, PRODUCERS)
+    sentences = check(results)
     ages = {row.file.split("/")[0]: age(row.commit) for row in read(results)}
     lines = [f"{name}: {'unknown' if old is None else old} commits of code since" for name, old in ages.items()]
     sys.stdout.write("\n".join([*lines, *sentences]) + "\n")

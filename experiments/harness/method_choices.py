@@ -81,9 +81,9 @@ def composed_methods(choices: Choices, settings: Settings) -> tuple[dict[str, Me
     shared = {key: getattr(band, key) for key in ENDS}
     shared |= {key: value for key, value in typed if key in OF_METHOD and key not in ENDS}
     methods, wrong = {}, {}
-    for label, own in choices.items():
+    for label, keys in choices.items():
         try:
-            methods[label] = method_of(shared | own, settings, label=label)
+            methods[label] = method_of(shared | keys, settings, label=label)
         except InputError as error:
             wrong[label] = error
     return methods, wrong
@@ -112,9 +112,9 @@ def of_collection(settings: Settings, words: Any, name: str = "") -> Settings:
     else:
         given = str(words).split() if "=" in str(words) else [f"data={words}"]
     kept = [word for word in overrides() if _key(word) not in ("experiment", "data", *OF_COMPARE)]
-    own = composed(*given, *kept, f"workers={settings.workers}")
-    names = own.names | {"experiment": settings.names["experiment"], "data": name or _name(own)}
-    return replace(own, names=names, experiment=settings.experiment)
+    other = composed(*given, *kept, f"workers={settings.workers}")
+    names = other.names | {"experiment": settings.names["experiment"], "data": name or _name(other)}
+    return replace(other, names=names, experiment=settings.experiment)
 
 
 def _name(settings: Settings) -> str:

@@ -104,7 +104,6 @@ class Work:
         return dict(zip(methods, self._read(sources), strict=True))
 
     def _read(self, sources: Sequence[Source]) -> list[Stored]:
-        """Read the sources that were not read yet, each text once."""
         missing = {repr(source): source for source in sources if repr(source) not in self.inputs}
         began = perf_counter()
         inputs = read_together(list(missing.values()), self.cache.folder, self.settings.engine)
@@ -140,10 +139,10 @@ class Work:
             )
             for label, method in methods.items()
         ]
-        curves, own = {}, {"data_seed": getattr(self.settings.collection, "seed", None)}
+        curves, drawn = {}, {"data_seed": getattr(self.settings.collection, "seed", None)}
         for label, (value, commit) in zip(methods, self._run(tasks, describe), strict=True):
             rows = [
-                cell_of(cell, label=label, seed=self.settings.seed, commit=commit, contended=True) | own
+                cell_of(cell, label=label, seed=self.settings.seed, commit=commit, contended=True) | drawn
                 for cell in value["cells"]
             ]
             curves[label] = Curve(value, rows)
@@ -271,7 +270,7 @@ def _checksums(inputs: Iterable[Stored]) -> dict[str, str]:
     of_files: dict[str, list[str]] = {}
     for stored in inputs:
         of_files.setdefault(type(stored.source.collection).__name__, []).append(stored.checksum)
-    return {name: hashlib.sha256("".join(sorted(own)).encode()).hexdigest() for name, own in of_files.items()}
+    return {name: hashlib.sha256("".join(sorted(every)).encode()).hexdigest() for name, every in of_files.items()}
 
 
 def equally_exact(matcher: Matcher) -> Matcher:

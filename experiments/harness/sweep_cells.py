@@ -75,8 +75,8 @@ def identity(settings: Settings) -> str:
     """
     collection = settings.collection
     files = [] if isinstance(collection, VectorCollection) else source_of(collection, None, None)["files"]
-    own = checksum_of_module(type(settings.method.matcher).__module__)  # which can be a module of the user
-    return json.dumps({"schema": 1, "files": files, "code": code_checksum(), "matcher": own}, indent=1) + "\n"
+    matcher = checksum_of_module(type(settings.method.matcher).__module__)  # which can be a module of the user
+    return json.dumps({"schema": 1, "files": files, "code": code_checksum(), "matcher": matcher}, indent=1) + "\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,6 @@ def _input_key(settings: Settings) -> str:
 
 
 def _join_key(settings: Settings) -> str:
-    """Return the choices that all cells of one join share."""
     return f"{settings.collection!r} {settings.method.join_key()}"
 
 
@@ -214,7 +213,6 @@ def _in_processes(groups: Sequence[Group], processes: int, context: Any, beat: B
 
 
 def _work(sender: Connection, group: Group) -> None:
-    """Run a group in this process and send each cell that ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     threading.Thread(target=_end_with_parent, daemon=True).start()
     for ended in run_group(group):

@@ -95,10 +95,10 @@ class Panel:
         Ends of the axes; free if empty.
     x_ticks : list of float
         Positions of the labels on the x axis; the library's choice if empty.
-    marks : list of Mark
-        Published values.
     y_ticks : list of float
         As `x_ticks`, for the y axis.
+    marks : list of Mark
+        Published values.
     apart : float
         Distance by which neighbouring lines are shifted along x so that their intervals do not overlap.
     """
@@ -168,7 +168,6 @@ def draw_lines(
 
 
 def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
-    """Put one legend of all axes below them, in the columns that fit the width."""
     known = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     if len(known) < 2:
         return
@@ -271,7 +270,6 @@ def _set_scale(axis: Axes, panel: Panel) -> None:
 
 
 def _draw_mark(axis: Axes, mark: Mark) -> None:
-    """Draw a published value in the colour of the guides, with its label."""
     look: dict[str, Any] = {"color": "0.35", "linewidth": 0.9, "linestyle": (0, (4, 2))}
     halo = [withStroke(linewidth=2, foreground="white")]
     text: dict[str, Any] = {"fontsize": 7, "color": "0.1", "textcoords": "offset points", "path_effects": halo}

@@ -43,7 +43,7 @@ def _lowest(facts: Mapping[str, Fact], collections: Sequence[str], treatments: S
     """Return the lowest lead of other treatments with one text for all, if it is below those of template removal."""
     leads = {(name, of): facts[f"{name}: lead of spots, {of}"] for name in collections for of in treatments}
     (name, treatment), lead = min(leads.items(), key=lambda item: item[1].value)
-    if lead.value >= min(found.value for (_, of), found in leads.items() if of == REMOVED):
+    if lead.value >= min(other.value for (_, of), other in leads.items() if of == REMOVED):
         return ""
     words = _lead(facts, name, treatment, "H2")[1]
     decided = "" if words == "undecided" else f", {words}"

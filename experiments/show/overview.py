@@ -31,10 +31,10 @@ def overview(results: Path, judged: Sequence[Judged]) -> str:
         {
             "claim": item.claim.says,
             "published": item.claim.published,
-            "measured": f"{item.measured or 'n/a'} on {item.claim.on}"
-            + (f"; {item.second} on {item.claim.second_on.rstrip(',')}" if item.second else ""),
+            "measured": f"{item.measured or 'n/a'} on {item.claim.test.on}"
+            + (f"; {item.second} on {item.claim.test.second_on.rstrip(',')}" if item.second else ""),
             "verdict": item.verdict.value,
-            "command": f"`{item.claim.command}`",
+            "command": f"`{item.claim.test.command}`",
         }
         for item in judged
         if item.claim.key
@@ -52,7 +52,6 @@ def overview(results: Path, judged: Sequence[Judged]) -> str:
 
 
 def _files(results: Path) -> list[str]:
-    """Return the tables and the figures of a results folder."""
     tables, figures = [], []
     for path in sorted(results.glob("*/*.json")):
         about = {} if path.parent.name in UNLISTED else read_json(path)

@@ -10,16 +10,8 @@ from pathlib import Path
 from spotsigs.output_files import write_csv, write_text
 
 HEADER = (
-    "collection",
-    "method",
-    "list",
-    "a",
-    "b",
-    "truth",
-    "found_by_others",
-    "others",
-    "first_line_a",
-    "first_line_b",
+    *("collection", "method", "list", "a", "b"),
+    *("truth", "found_by_others", "others", "first_line_a", "first_line_b"),
 )
 
 

@@ -106,7 +106,6 @@ def swept_keys(jobs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _row(folder: Path, job: Mapping[str, Any], cell: Row, swept: Sequence[str]) -> Row:
-    """Return the row of a finished cell, by the keys of ``metrics.json`` and the swept keys."""
     figures = {key: cell.get(key) for key in (*(key for key, _ in ROW.values()), *FIGURES, "joined_at")}
     figures |= {"idf": band_text(cell["idf_min"], cell["idf_max"]), "folder": relpath(job["folder"], folder)}
     choices = {key: typed(job).get(key) for key in swept if key != "tau"}
@@ -115,14 +114,13 @@ def _row(folder: Path, job: Mapping[str, Any], cell: Row, swept: Sequence[str]) 
 
 
 def _caption(jobs: Sequence[Mapping[str, Any]], cells: Sequence[Row]) -> str:
-    """Return a sentence with the collections, methods, thresholds and other swept values."""
     values: dict[str, dict[str, None]] = {key: {} for key in ("collection", "matcher", "signature", "tau")}
     for job, cell in zip(jobs, cells, strict=True):
-        own = typed(job) | {key: cell[key] for key in ("collection", "matcher", "signature")}
-        own |= {"tau": "" if cell["tau"] is None else f"{cell['tau']:g}"}
+        values_of = typed(job) | {key: cell[key] for key in ("collection", "matcher", "signature")}
+        values_of |= {"tau": "" if cell["tau"] is None else f"{cell['tau']:g}"}
         for key in (*values, *swept_keys(jobs)):
-            if key != "data" and own.get(key):
-                values.setdefault(key, {})[own[key]] = None
+            if key != "data" and values_of.get(key):
+                values.setdefault(key, {})[values_of[key]] = None
     collections = ", ".join(values.pop("collection"))
     rest = (f"{key}={_listed(list(distinct))}" for key, distinct in values.items() if distinct)
     return f"{len(jobs)} cells of {collections}: {'; '.join(rest)}"

@@ -18,9 +18,9 @@ ROW = {
 
 def printed_row(metrics: Mapping[str, Any], method: Method, published: Mapping[str, Any] | None) -> str:
     """Return the row of a run for a terminal, after the published row of the same method if there is one."""
-    own = "spotsigs" in metrics["matcher"] and metrics["signature"] == "spotsigs"
-    own |= method.matcher.reads_texts
-    name = metrics["label"] if own else f"{metrics['label']} on {metrics['signature']}"
+    plain = "spotsigs" in metrics["matcher"] and metrics["signature"] == "spotsigs"
+    plain |= method.matcher.reads_texts
+    name = metrics["label"] if plain else f"{metrics['label']} on {metrics['signature']}"
     rows = {name: metrics} if published is None else {f"{name}, published": published, f"{name}, measured": metrics}
     columns = [
         Column(name=key, title=title, form=form)

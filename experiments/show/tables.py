@@ -65,6 +65,28 @@ class Column:
         return format(value, self.form) if self.form and not isinstance(value, str) else str(value)
 
 
+TITLES = {
+    "tau": ("τ", "g"), "k": ("k", ".0f"), "l": ("l", ".0f"), "spots": ("#Spots", ",.0f"), "mb": ("MB", ",.1f"),
+    "documents": ("Documents", ",.0f"), "sort_hash_ms": ("Sort/Hash (ms)", ",.0f"),
+    "cluster_ms": ("Clust. (ms)", ",.0f"), "total_ms": ("Total (ms)", ",.0f"), "precision": ("Prec.", ".3f"),
+    "recall": ("Rec.", ".3f"), "f1": ("F1", ".3f"), "from_published": ("F1 − published", "+.3f"),
+    "macro_f1": ("Macro F1", ".3f"), "bcubed_f1": ("B-cubed F1", ".3f"), "lost": ("Lost", ".1%"),
+    "left": ("Left", ".1%"), "kept": ("Kept", ",.0f"), "stories_lost": ("Stories lost", ",.0f"),
+    "duplicates_left": ("Duplicates left", ",.0f"), "largest_cluster": ("Largest group", ",.0f"),
+    "time": ("Time (s)", ".2f"), "peak_mb": ("Peak MB", ",.0f"), "relative_recall": ("Rel. Rec.", ".3f"),
+    "pairs": ("Pairs", ",.0f"), "threads": ("Threads", ".0f"), "speed_up": ("Speed-up", ".2f"),
+    "collection": ("Collection", ""), "text": ("Text", ""), "method": ("Method", ""), "row": ("Row", ""),
+    "at": ("At", ""), "idf": ("IDF", ""), "f1_interval": ("95 %", ""), "lost_interval": ("95 %", ""),
+    "left_interval": ("95 %", ""), "gap": ("− baseline, 95 %", ""),
+}  # fmt: skip
+"""Titles and formats of the columns that several tables have, by name."""
+
+
+def titled(*names: str) -> list[Column]:
+    """Return columns of `TITLES`."""
+    return [Column(name=name, title=TITLES[name][0], form=TITLES[name][1]) for name in names]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """Rows under columns.

@@ -27,10 +27,8 @@ class View:
         Columns on the y axis by title; each is a line of its own.
     series, panel : str
         Formats of the names of lines and panels, of the columns of a row and ``measure``, the title of y.
-    best : bool
-        Draw the best threshold of each method alone.
     dots : bool
-        Draw a line of text for each series with a dot at x and its interval, instead of lines.
+        Draw a line of text for each series, with a dot at x of its best threshold and the interval, instead of lines.
     grid : dict of str to list
         Groups and keys, and the values at which all methods run for this figure.
     axes : dict of str to object
@@ -49,7 +47,6 @@ class View:
     y: dict[str, str] = field(default_factory=lambda: {"F1": "f1"})
     series: str = "{of}"
     panel: str = "{collection}"
-    best: bool = False
     dots: bool = False
     grid: dict[str, list[Any]] = field(default_factory=dict)
     axes: dict[str, Any] = field(default_factory=dict)
@@ -143,7 +140,6 @@ def draw_by_method(
 
 
 def _interval(row: Mapping[str, Any], key: str) -> tuple[float | None, float | None]:
-    """Return the ends of the interval of a figure, None without one."""
     low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
     return (None if low is None else finite(low)), (None if high is None else finite(high))
 

@@ -78,7 +78,6 @@ class Everything(Experiment):
 
 
 def _announce(names: Sequence[str], count: int, takes: Sequence[Takes]) -> None:
-    """State what the run takes before it begins."""
     lines = [f"{len(names)} of {count} experiments, those without results of this commit, take {all_takes(takes)}:"]
     lines += [f"  {name}: {one}" for name, one in zip(names, takes, strict=True)]
     lines.append("finished cells of an earlier run are used again; after Ctrl-C the same command continues")

@@ -16,7 +16,7 @@ from experiments.harness.curves import Curve, ends, paired_samples
 from experiments.harness.study import Work
 from experiments.harness.timing import cost, quotient
 from experiments.show.pair_lists import PairList, write_pair_lists
-from experiments.show.tables import PUBLISHED, Column, Table, band_text
+from experiments.show.tables import PUBLISHED, TITLES, Column, Table, band_text, titled
 from experiments.show.views import draw_by_method
 from spotsigs.errors import did_you_mean, require
 from spotsigs.method import Method
@@ -30,22 +30,6 @@ RESAMPLES = 10_000
 
 LEVEL = 0.05
 
-NUMBERS = {
-    "tau": ("τ", "g"), "k": ("k", ".0f"), "l": ("l", ".0f"), "spots": ("#Spots", ",.0f"), "mb": ("MB", ",.1f"),
-    "documents": ("Documents", ",.0f"), "sort_hash_ms": ("Sort/Hash (ms)", ",.0f"),
-    "cluster_ms": ("Clust. (ms)", ",.0f"), "total_ms": ("Total (ms)", ",.0f"), "precision": ("Prec.", ".3f"),
-    "recall": ("Rec.", ".3f"), "f1": ("F1", ".3f"), "from_published": ("F1 − published", "+.3f"),
-    "macro_f1": ("Macro F1", ".3f"), "bcubed_f1": ("B-cubed F1", ".3f"), "lost": ("Lost", ".1%"),
-    "left": ("Left", ".1%"), "kept": ("Kept", ",.0f"), "stories_lost": ("Stories lost", ",.0f"),
-    "duplicates_left": ("Duplicates left", ",.0f"), "largest_cluster": ("Largest group", ",.0f"),
-    "time": ("Time (s)", ".2f"), "peak_mb": ("Peak MB", ",.0f"), "relative_recall": ("Rel. Rec.", ".3f"),
-    "pairs": ("Pairs", ",.0f"), "threads": ("Threads", ".0f"), "speed_up": ("Speed-up", ".2f"),
-}  # fmt: skip
-TEXTS = {
-    "collection": "Collection", "text": "Text", "method": "Method", "row": "Row", "at": "At", "idf": "IDF",
-    "f1_interval": "95 %", "lost_interval": "95 %", "left_interval": "95 %", "gap": "− baseline, 95 %",
-}  # fmt: skip
-"""Columns that a table can show, by the title and the format of numbers."""
 FIRST_HIDDEN = ("difference", "difference_low", "difference_high", "p", "p_holm", "contended", "program", "typed")
 
 CAPTION = (
@@ -56,16 +40,11 @@ CAPTION = (
 
 def columns_of(shown: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
     """Return the columns of a table: those that are shown, and all others of the rows for the csv alone."""
-    unknown = [name for name in shown if name not in NUMBERS and name not in TEXTS]
-    require(not unknown, f"a table has no column {', '.join(unknown)}; there are {', '.join([*TEXTS, *NUMBERS])}")
+    unknown = [name for name in shown if name not in TITLES]
+    require(not unknown, f"a table has no column {', '.join(unknown)}; there are {', '.join(TITLES)}")
     rest = dict.fromkeys([*FIRST_HIDDEN, *(key for row in rows for key in row)])
-    titled = [
-        Column(name=name, title=TEXTS[name])
-        if name in TEXTS
-        else Column(name=name, title=NUMBERS[name][0], form=NUMBERS[name][1])
-        for name in shown
-    ]
-    return titled + [Column(name=name) for name in rest if name not in shown and any(name in row for row in rows)]
+    hidden = (name for name in rest if name not in shown and any(name in row for row in rows))
+    return titled(*shown) + [Column(name=name) for name in hidden]
 
 
 @dataclass(frozen=True)
@@ -103,6 +82,34 @@ class OnCollection:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Timed:
+    """Timed runs of the methods of a table.
+
+    Attributes
+    ----------
+    at : list of str
+        Which of the rows at the default and at the best threshold are timed.
+    repeats : int
+        Runs of each method; no times if 0.
+    limit : float or None
+        Seconds after which a run is stopped.
+    extraction : bool
+        Time the extraction, too.
+    """
+
+    at: list[str] = field(default_factory=lambda: [BEST])
+    repeats: int = 0
+    limit: float | None = None
+    extraction: bool = False
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.repeats, int) and self.repeats >= 0
+        require(whole, f"experiment.table.times.repeats must be 0 or a number of runs, got {self.repeats!r}")
+        limit = self.limit is None or isinstance(self.limit, int | float)
+        require(limit, f"experiment.table.times.limit must be seconds or null, got {self.limit!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class TableOfMethods:
     """What a table of methods has.
 
@@ -111,17 +118,19 @@ class TableOfMethods:
     name, caption : str
         Name of the files; caption, by default all that the methods share.
     columns : list of str
-        Those that are shown, of `NUMBERS` and `TEXTS`; the csv has all others, too.
+        Those that are shown, of `experiments.show.tables.TITLES`; the csv has all others, too.
     at : dict of str to str
         Names of the rows at the default and at the best threshold.
-    timed : list of str
-        Which of both are timed.
+    times : dict of str to object
+        Attributes of `Timed`.
     published : str
         File of published rows, which precede those of the same method on `gold`.
     ranked : bool
         Sort by F1, with the paired difference to the baseline, and draw F1, lost and left over the threshold.
-    extraction : bool
-        Time the extraction, too.
+    baseline : str
+        Method that the others are compared to; the first if empty.
+    listed : int
+        Pairs of each method in the lists of those that it finds or misses alone; no lists if 0.
     notes : list of str
         Sentences below; ``{}`` is the baseline.
     """
@@ -130,23 +139,26 @@ class TableOfMethods:
     caption: str = ""
     columns: list[str]
     at: dict[str, str] = field(default_factory=lambda: {DEFAULT: DEFAULT})
-    timed: list[str] = field(default_factory=lambda: [BEST])
+    times: dict[str, Any] = field(default_factory=dict)
     published: str = ""
     ranked: bool = False
-    extraction: bool = False
+    baseline: str = ""
+    listed: int = 0
     notes: list[str] = field(default_factory=list)
 
-    def with_times(self, part: OnCollection, repeats: int, limit: float | None) -> OnCollection:
-        """Return the part with times of all methods."""
-        keys = [(label, kind) for label, kind, _ in self._points(part) if {*kind.split(" = ")} & {*self.timed}]
+    def with_times(self, part: OnCollection) -> OnCollection:
+        """Return the part with times of all methods, if there are timed runs."""
+        timed = Timed(**self.times)
+        if not timed.repeats:
+            return part
+        keys = [(label, kind) for label, kind, _ in self._points(part) if {*kind.split(" = ")} & {*timed.at}]
         at = {(label, kind): where for label, kind, where in self._points(part)}
         methods = [part.methods[key[0]].at(part.curves[key[0]].cells[at[key]]["tau"]) for key in keys]
-        times = part.work.times(methods, repeats, f"{self.name}: times on {part.name}", limit=limit)
-        parse = {label: part.work.parse_ms(method) for label, method in part.methods.items() if self.extraction}
+        times = part.work.times(methods, timed.repeats, f"{self.name}: times on {part.name}", limit=timed.limit)
+        parse = {label: part.work.parse_ms(method) for label, method in part.methods.items() if timed.extraction}
         return replace(part, times=dict(zip(keys, times, strict=True)), parse_ms=parse)
 
     def _points(self, part: OnCollection) -> Iterator[tuple[str, str, int]]:
-        """Yield label, kind and position of each row."""
         for label, curve in part.curves.items():
             default = curve.at(part.methods[label].threshold) if curve.taus else curve.best
             if not curve.taus or (self.ranked and default == curve.best):
@@ -184,9 +196,9 @@ class TableOfMethods:
             return rows
         return sorted(rows, key=lambda row: (row["at"] == DEFAULT, -np.nan_to_num(float(row["f1"] or 0))))
 
-    def write(self, work: Work, parts: Sequence[OnCollection], baseline: str) -> str:
+    def write(self, work: Work, parts: Sequence[OnCollection]) -> str:
         """Write the table; return it as text."""
-        baseline = self._baseline(parts[0], baseline)
+        baseline = self._baseline(parts[0])
         rows = [row for part in parts for row in self.rows(part, baseline)]
         shown = [name for name in self.columns if name != "collection" or len(parts) > 1 or not self.ranked]
         notes = tuple(note.replace("{}", baseline) for note in self.notes)
@@ -195,16 +207,16 @@ class TableOfMethods:
         table = Table(caption=caption, columns=columns, rows=rows, notes=notes, named=named)
         return work.table(table, self.name)
 
-    def _baseline(self, part: OnCollection, baseline: str) -> str:
-        baseline = baseline or next(iter(part.methods))
-        unknown = f"experiment.baseline: {baseline!r} is not compared{did_you_mean(baseline, part.methods)}"
+    def _baseline(self, part: OnCollection) -> str:
+        baseline = self.baseline or next(iter(part.methods))
+        unknown = f"experiment.table.baseline: {baseline!r} is not compared{did_you_mean(baseline, part.methods)}"
         require(baseline in part.methods, f"{unknown}; the methods are {', '.join(part.methods)}")
         return baseline
 
-    def facts(self, parts: Sequence[OnCollection], baseline: str) -> Iterator[Fact]:
+    def facts(self, parts: Sequence[OnCollection]) -> Iterator[Fact]:
         """Yield the ratios of sizes, memory and times to the baseline; times are at the best threshold of each."""
         for part in parts if self.published else ():
-            first = self._baseline(part, baseline)
+            first = self._baseline(part)
             of = {label: part.times[label, kind] for label, kind, _ in self._points(part) if kind == DEFAULT}
             for label, cell in of.items():
                 if label == first or not of[first]["signatures"]:
@@ -219,16 +231,14 @@ class TableOfMethods:
             if parse and len(parse) == len(part.methods):
                 yield Fact(name="longest / shortest parse time", value=max(parse) / min(parse))
 
-    def curves(self, parts: Sequence[OnCollection], baseline: str) -> list[str]:
-        """Draw the curves of a ranked table, a figure for each collection; return the paths."""
+    def appended(self, work: Work, parts: Sequence[OnCollection]) -> list[str]:
+        """Draw the curves of a ranked table by collection, and list the pairs that a method finds or misses alone."""
         named = [(part, "curves" if len(parts) == 1 else f"curves_{part.name}") for part in parts if self.ranked]
-        return [_figure(part, self._baseline(part, baseline), name) for part, name in named]
-
-
-def write_lists(work: Work, parts: Sequence[OnCollection], listed: int) -> str:
-    """Write the pairs that each method finds or misses alone; return the path."""
-    write_pair_lists(work.folder, [own for part in parts for own in _pair_lists(part)], listed)
-    return f"{work.folder / 'pairs.md'} (also csv)"
+        paths = [_figure(part, self._baseline(part), name) for part, name in named]
+        if self.listed:
+            write_pair_lists(work.folder, [each for part in parts for each in _pair_lists(part)], self.listed)
+            paths.append(f"{work.folder / 'pairs.md'} (also csv)")
+        return paths
 
 
 def shown_seconds(timed: Mapping[str, Any]) -> Any:
@@ -304,9 +314,9 @@ def _pair_lists(part: OnCollection) -> Iterator[PairList]:
     counts = counts - np.isin(every, positive)
     names = list(number)
     shown: list[PairList] = []
-    for label, own in keys.items():
-        finds = every[np.isin(every, own) & (counts == 1)]
-        misses = np.isin(every, positive) & ~np.isin(every, own) & (counts > 0)
+    for label, reported in keys.items():
+        finds = every[np.isin(every, reported) & (counts == 1)]
+        misses = np.isin(every, positive) & ~np.isin(every, reported) & (counts > 0)
         order = np.argsort(-counts[misses], kind="stable")
         for title, chosen, others in (
             ("finds alone", finds, np.zeros(len(finds), np.int64)),

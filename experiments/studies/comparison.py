@@ -17,7 +17,7 @@ from experiments.harness.curves import STEP, Curve, compared, paired_samples, po
 from experiments.harness.method_choices import chosen_collections, chosen_methods, composed_methods, of_collection
 from experiments.harness.study import Work
 from experiments.show.views import View, finite
-from experiments.studies.compared_methods import OnCollection, TableOfMethods, write_lists
+from experiments.studies.compared_methods import OnCollection, TableOfMethods
 from spotsigs.errors import InputError, require
 from spotsigs.method import Method
 from spotsigs.spelling import spelled
@@ -80,39 +80,23 @@ class MethodComparison(Experiment):
         Attributes of `View` by the name of the file.
     table : dict of str to object
         Attributes of `TableOfMethods`; none if empty.
-    further : list of str
-        Words of further collections, evaluated if the collection of the run is `gold`, the default; those that cannot
-        be fetched are omitted. The names of facts then begin with that of the collection.
-    seeds : dict of str to list of int
-        Seeds of a further collection, by its name, of which the mean is evaluated, see
-        `experiments.harness.curves.pooled`.
+    further : dict of str to dict
+        Further collections, evaluated if the collection of the run is `gold`, the default: choices of ``data=`` with
+        their keys. Of a list of ``data.seed`` the mean is evaluated, see `experiments.harness.curves.pooled`. Those
+        that cannot be fetched are omitted. The names of facts then begin with that of the collection.
     comparisons : dict of str to dict
         Attributes of `Gap` by the name of the fact.
-    spread : str
-        Name of the fact that gives the largest minus the smallest best F1 of the methods; empty for none.
-    baselines : list of str
-        Methods that `spread` leaves out.
+    spread : dict of str to list of str
+        Facts that give the largest minus the smallest best F1 of the methods, by name, without the listed methods.
     step : float
         Distance between thresholds, a divisor of 1. One exact join at the lowest threshold serves all of them; 0: each
         method runs at its own threshold alone.
     coarse : float
         Least distance between the thresholds of a method that runs again at each.
-    chosen : list or None
-        Methods of the command line, see `experiments.harness.method_choices`.
+    chosen : dict of str to object
+        Methods of the command line: parameters of `experiments.harness.method_choices.chosen_methods`.
     collections : list or None
         Collections of the command line, in place of that of ``data=``: choices of it, or overrides by name.
-    omitted : list of str
-        Matchers and signatures that are compared only if they are named: variants of others.
-    paired : dict of str to list of str
-        Signatures of a matcher that is usually not used with spots.
-    baseline : str
-        Method that the others of the table are compared to; the first if empty.
-    repeats : int
-        Timed runs of each method; no times if 0.
-    limit : float or None
-        Seconds after which such a run is stopped.
-    listed : int
-        Pairs of each method in the lists of those that it finds or misses alone; no lists if 0.
 
     References
     ----------
@@ -124,27 +108,20 @@ class MethodComparison(Experiment):
     panels: dict[str, dict[str, Any]] = field(default_factory=dict)
     figures: dict[str, dict[str, Any]] = field(default_factory=dict)
     table: dict[str, Any] = field(default_factory=dict)
-    further: list[str] = field(default_factory=list)
-    seeds: dict[str, list[int]] = field(default_factory=dict)
+    further: dict[str, dict[str, Any]] = field(default_factory=dict)
     comparisons: dict[str, dict[str, Any]] = field(default_factory=dict)
-    spread: str = ""
-    baselines: list[str] = field(default_factory=list)
+    spread: dict[str, list[str]] = field(default_factory=dict)
     step: float = STEP
     coarse: float = 0
-    chosen: Any = None
+    chosen: dict[str, Any] = field(default_factory=dict)
     collections: Any = None
-    omitted: list[str] = field(default_factory=list)
-    paired: dict[str, list[str]] = field(default_factory=dict)
-    baseline: str = ""
-    repeats: int = 0
-    limit: float | None = None
-    listed: int = 0
 
     def __post_init__(self) -> None:
         if self.step:
             thresholds(self.step)
         labels = [label for label, *_ in self._runs()]
-        require(self.methods.keys() >= set(self.baselines), f"baselines must name methods, got {self.baselines}")
+        for without in self.spread.values():
+            require(self.methods.keys() >= set(without), f"spread must leave out methods, got {without}")
         for name, gap in self.comparisons.items():
             of = Gap(**gap).of
             missing = {pattern for pattern in of if not any(fnmatchcase(label, pattern) for label in labels)}
@@ -156,27 +133,30 @@ class MethodComparison(Experiment):
         left_out: list[str] = []
         chosen = chosen_collections(self.collections, settings)
         work = replace(Work.begin(self.results, settings), settings=chosen[0])
-        parts = [self._on_collection([replace(work, settings=own)], left_out) for own in chosen]
-        for words in self.further if settings.names["data"] == "gold" and self.collections is None else ():
-            name = words.split()[0].removeprefix("data=")
-            seeded = [f"{words} data.seed={seed}" for seed in self.seeds.get(name, ())] or [words]
+        parts = [self._on_collection([replace(work, settings=each)], left_out) for each in chosen]
+        further = self.further if settings.names["data"] == "gold" and self.collections is None else {}
+        for name, keys in further.items():
+            seeded = [{"data.seed": seed} for seed in self._seeds(name)] or [{}]
             try:
-                own = [replace(work, settings=of_collection(settings, one)) for one in seeded]
-                parts.append(self._on_collection(own, left_out))
+                works = [replace(work, settings=of_collection(settings, {"data": name} | keys | one)) for one in seeded]
+                parts.append(self._on_collection(works, left_out))
             except InputError as error:
                 left_out.append(work.leave_out(name, error))
         written = []
         facts = [fact for part in parts for fact in self.facts_of(part)]
-        if self.table:
-            table = TableOfMethods(**self.table)
-            written.append(table.write(work, parts, self.baseline))
-            facts += table.facts(parts, self.baseline)
+        table = TableOfMethods(**self.table) if self.table else None
+        if table is not None:
+            written.append(table.write(work, parts))
+            facts += table.facts(parts)
         written += [self._drawn(name, View(**view), parts) for name, view in self.figures.items()]
-        written += table.curves(parts, self.baseline) if self.table else []
-        written += [write_lists(work, parts, self.listed)] if self.listed else []
+        written += table.appended(work, parts) if table is not None else []
         listed = work.facts(facts) if facts else ""
         summary = [] if self.table else [_summary(part) for part in parts] if self.step else [listed]
         return "\n\n".join([*summary, *left_out, *written])
+
+    def _seeds(self, name: str) -> list[int]:
+        seeds = self.further[name].get("data.seed") if name in self.further else None
+        return seeds if isinstance(seeds, list) else []
 
     def _runs(self) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]:
         """Yield label, name, added choices, and columns of each method in each panel and at each point of a grid."""
@@ -193,11 +173,11 @@ class MethodComparison(Experiment):
     def composed(self, settings: Settings) -> tuple[dict[str, Method], dict[str, Cell]]:
         """Compose the methods of the configuration; return them, and their columns, by label."""
         methods, columns = dict[str, Method](), dict[str, Cell]()
-        for label, name, added, own in self._runs():
+        for label, name, added, values in self._runs():
             if added.get("idf_min", 0) < added.get("idf_max", 1):
                 choices = self.shared | self.methods[name]
                 methods[label] = method_of(choices, settings, label=name, **self.fixed, **added)
-                columns[label] = own
+                columns[label] = values
         return methods, columns
 
     def _on_collection(self, seeded: Sequence[Work], left_out: list[str]) -> OnCollection:
@@ -205,18 +185,16 @@ class MethodComparison(Experiment):
         work, settings = seeded[0], seeded[0].settings
         methods, columns = self.composed(settings)
         if not self.methods:
-            methods, wrong = composed_methods(chosen_methods(self.chosen, self.omitted, self.paired), settings)
+            methods, wrong = composed_methods(chosen_methods(**self.chosen), settings)
             for label, error in wrong.items():
-                require(self.chosen is None, str(error))
+                require(self.chosen["named"] is None, str(error))
                 left_out.append(work.leave_out(label, error))
         name = f"{settings.names['experiment']}: {settings.names['data']}"
         every = [self._curves(one, methods, name) for one in seeded]
-        curves = {label: pooled([own[label] for own in every]) for label in methods}
+        curves = {label: pooled([each[label] for each in every]) for label in methods}
         columns = {label: columns.get(label, {"of": label, "panel": "", "grid": "{}"}) for label in methods}
         part = OnCollection(work, methods, curves, columns)
-        if self.table and self.repeats:
-            part = TableOfMethods(**self.table).with_times(part, self.repeats, self.limit)
-        return part
+        return TableOfMethods(**self.table).with_times(part) if self.table else part
 
     def _curves(self, work: Work, methods: Mapping[str, Method], name: str) -> dict[str, Curve]:
         more = [*(gap.get("tau") for gap in self.comparisons.values()), *(method.tau for method in methods.values())]
@@ -229,7 +207,7 @@ class MethodComparison(Experiment):
             }
             if some:
                 taus = thresholds(step, *more) if step else None
-                curves |= work.curves(some, taus, name, pairs=self.listed > 0)
+                curves |= work.curves(some, taus, name, pairs=self.table.get("listed", 0) > 0)
         return {label: curves[label] for label in methods}
 
     def _drawn(self, name: str, view: View, parts: list[OnCollection]) -> str:
@@ -238,12 +216,13 @@ class MethodComparison(Experiment):
             for part in parts
             for label, curve in part.curves.items()
             if part.columns[label]["grid"] == str(view.grid)
-            for at in ([curve.best] if view.best or not curve.taus else range(len(curve.rows)))
+            for at in ([curve.best] if view.dots or not curve.taus else range(len(curve.rows)))
         ]
         rows = view.drawn(rows)
         drawn = next(part.work for part in parts if part.name == rows[0]["collection"])
-        shown = {row["collection"] for row in rows}
-        means = [f"{of}: mean of {len(seeds)} seeds" for of, seeds in self.seeds.items() if of in shown]
+        shown = dict.fromkeys(row["collection"] for row in rows)
+        seeds = {name: len(self._seeds(name)) for name in shown}
+        means = [f"{name}: mean of {count} seeds" for name, count in seeds.items() if count]
         return drawn.figure(view.draw, name, "; ".join([view.full_caption(rows), *means]), rows)
 
     def facts_of(self, part: OnCollection) -> Iterator[Fact]:
@@ -264,11 +243,11 @@ class MethodComparison(Experiment):
             fact = Gap(**gap).fact(f"{prefix}{name}", curves)
             if np.isfinite(fact.value):  # a ratio to 0 is none
                 yield fact
-        if self.spread:
-            drawn = [label for label in curves if part.columns[label]["of"] not in self.baselines]
+        for name, without in self.spread.items():
+            drawn = [label for label in curves if part.columns[label]["of"] not in without]
             best = np.array([best_f1(curves[label]) for label in drawn])
             samples = paired_samples([(curves[label], curves[label].best) for label in drawn])[:, 2]
-            yield resampled_fact(f"{prefix}{self.spread}", float(np.ptp(best)), np.ptp(samples, axis=0))
+            yield resampled_fact(f"{prefix}{name}", float(np.ptp(best)), np.ptp(samples, axis=0))
 
 
 def best_f1(curve: Curve) -> float:

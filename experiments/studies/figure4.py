@@ -81,6 +81,6 @@ def cosine_within(vectors: Vectors, labels: NDArray[np.int32]) -> NDArray[np.flo
         # The sum over all ordered pairs is the squared length of the sum of the normalised rows.
         unit = weights[rows].multiply(1 / np.where(norms[rows] > 0, norms[rows], 1)[:, None])
         total = np.asarray(unit.sum(axis=0)).ravel()
-        own = np.count_nonzero(norms[rows] > 0)
-        means[cluster] = (float(total @ total) - own) / (len(rows) * (len(rows) - 1))
+        filled = np.count_nonzero(norms[rows] > 0)
+        means[cluster] = (float(total @ total) - filled) / (len(rows) * (len(rows) - 1))
     return means

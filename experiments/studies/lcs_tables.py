@@ -64,8 +64,8 @@ class LcsTables(Experiment):
         sets, times = {}, {}
         for name, method in methods.items():
             arguments = {"stored": stored, "method": method}
-            [found] = work.cache.run([Task(function=similar_sets, arguments=arguments)], f"lcs_tables: {name}")
-            sets[name] = Sets.of(np.array(found["labels"]), truth, sites)
+            [grouped] = work.cache.run([Task(function=similar_sets, arguments=arguments)], f"lcs_tables: {name}")
+            sets[name] = Sets.of(np.array(grouped["labels"]), truth, sites)
             [times[name]] = work.times([method], self.repeats, f"lcs_tables: time of {name}")
         first = _first(work, sets, times, {name: method.tau for name, method in methods.items()})
         second, stage_facts = _second(work, stored, methods[LCS])
@@ -211,13 +211,13 @@ class Sets:
     @classmethod
     def of(cls, labels: Groups, truth: Truth, sites: Groups) -> Sets:
         """Choose the representatives."""
-        own = stories(truth).astype(np.int64)
+        of_page = stories(truth).astype(np.int64)
         order, chosen = np.argsort(labels, kind="stable"), []
         for members in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
             if len(members) > 1:
-                _, place, counts = np.unique(own[members], return_inverse=True, return_counts=True)
+                _, place, counts = np.unique(of_page[members], return_inverse=True, return_counts=True)
                 chosen.append(members[np.argmax(counts[place])])
-        return cls(labels=labels, truth=own, sites=sites, representatives=np.array(chosen, np.int64))
+        return cls(labels=labels, truth=of_page, sites=sites, representatives=np.array(chosen, np.int64))
 
     def around(self, page: int, *, same_site: bool = False) -> tuple[int, int]:
         """Return the number of pages in a page's set that are truly similar to it, and the size of the set."""

@@ -199,7 +199,6 @@ class _Runs:
     def _cells(
         self, function: Any, choices: Sequence[Mapping[str, Any]], treatment: Treatment, **more: Any
     ) -> list[list[dict[str, Any]]]:
-        """Return the results of a function for each choice and seed."""
         taus = more.pop("taus", None) or thresholds(self.study.step)
         study = self.chosen.split(self.study.splits, self.study.samples, taus)
         methods = {str(k): self._method(each) for k, each in enumerate(choices)}
@@ -276,7 +275,6 @@ class _Runs:
 
     @cached_property
     def _first(self) -> Stored:
-        """Spot signatures of the pages of the first seed."""
         return self.work.read(self._method(SPOTS), self.chosen.composed()[0])
 
 
@@ -290,8 +288,8 @@ def transfers(curves: Mapping[str, FloatArray]) -> list[Partial]:
         compared on the other half of another one with the best threshold of that one's first half.
     """
     parts = []
-    for name, own in curves.items():
-        chosen = np.argmax(own, axis=-1)[:, :, ::-1, None]
+    for name, curve in curves.items():
+        chosen = np.argmax(curve, axis=-1)[:, :, ::-1, None]
         losses = {}
         for other, f1 in curves.items():
             if other != name:

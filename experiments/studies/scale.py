@@ -114,7 +114,6 @@ class Scale(Experiment):
         return facts
 
     def _run(self, settings: Settings, folder: Path, memory: TracedMemory) -> tuple[Matched[Segments, PairFiles], int]:
-        """Run the stages from pages to tables."""
         budget = parse_memory(self.memory)
 
         class StageRecorder(logging.Handler):
@@ -141,10 +140,10 @@ class Scale(Experiment):
         memory.stage = "clusters"
         clusters = cluster(pairs, clusters=settings.method.clusters)
         decisions = decide(pairs.chunks(), clusters, settings.method.keep, compared=matched.compared())
-        held = cohesion(clusters, pairs.chunks())
+        inside = cohesion(clusters, pairs.chunks())
         memory.stage = "tables"
         end_workers()
-        write_tables(folder, matched.doc_ids, pairs, decisions, held)
+        write_tables(folder, matched.doc_ids, pairs, decisions, inside)
         require(int(decisions.kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
         return matched, int(np.count_nonzero(clusters.sizes > 1))
 
@@ -158,7 +157,6 @@ class Scale(Experiment):
 
 
 def _report(work: Work, runs: Sequence[dict[str, Any]]) -> str:
-    """Write the stages of all runs; return the table as text."""
     rows = [row for run in runs for row in run["rows"]]
     notes = [_note(run) for run in runs]
     return work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=notes), "stages")
@@ -184,7 +182,6 @@ def _pages(work: Work, settings: Settings, documents: int) -> tuple[Path, int]:
 
 
 def _write_pages(collection: Synthetic, folder: Path, engine: Engine) -> int:
-    """Write the missing pages; return the bytes of all."""
     from tqdm import tqdm
 
     with tqdm(desc="writing", total=collection.documents, unit=" pages", disable=None, leave=False) as progress:

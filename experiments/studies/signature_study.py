@@ -200,7 +200,6 @@ class SignatureStudy(Experiment):
         return "\n\n".join([*parts, *left_out])
 
     def _evaluated(self, work: Work, name: str, chosen: StudiedCollection, settings: Settings) -> Measured:
-        """Return the quality of each signature by treatment."""
         treatments = {
             label: Treatment(**attributes)
             for label, attributes in self.treatments.items()
@@ -289,8 +288,8 @@ class SignatureStudy(Experiment):
         points = []
         for (name, treatment), lead in leads.items():
             low, high = lead.interval
-            own = "" if Treatment(**self.treatments[treatment]).same_text else " *"
-            points.append(Point(panel="", series=f"{name}: {treatment}{own}", x=lead.value, y=0, low=low, high=high))
+            mark = "" if Treatment(**self.treatments[treatment]).same_text else " *"
+            points.append(Point(panel="", series=f"{name}: {treatment}{mark}", x=lead.value, y=0, low=low, high=high))
         return work.figure(draw_dots, "leads", LEADS_CAPTION, [panel], points)
 
     def _draw_splits(self, work: Work, leads: Mapping[tuple[str, str], Difference]) -> str:
@@ -372,7 +371,6 @@ def _table_of_tests(tests: Sequence[CorrectedTest]) -> Table:
 
 
 def _row(result: OverSplits) -> dict[str, Any]:
-    """Return the cells of a table that show a result."""
     row: dict[str, Any] = {name: result.value(name) for name in (*SAMPLED, *QUALITY)}
     for name in SAMPLED:
         form = "{:.3f} to {:.3f}" if name == "f1" else "{:.1%} to {:.1%}"

@@ -11,27 +11,14 @@ from experiments.claims.published import published
 from experiments.config import Experiment, Settings, method_of
 from experiments.harness.study import IMATCH_BAND, Work
 from experiments.harness.timing import cost, quotient
-from experiments.show.tables import AT_PAPER, PUBLISHED, Column, Table, band_text
+from experiments.show.tables import AT_PAPER, PUBLISHED, Column, Table, band_text, titled
 from spotsigs.contracts import VectorCollection
 from spotsigs.errors import require
 from spotsigs.method import Method
 
 COLUMNS = [
-    Column(name="method", title="Method"),
-    Column(name="row", title="Row"),
-    Column(name="idf", title="IDF"),
-    Column(name="tau", title="τ", form="g"),
-    Column(name="k", title="k", form=".0f"),
-    Column(name="l", title="l", form=".0f"),
-    Column(name="documents", title="Documents", form=",.0f"),
-    Column(name="spots", title="#Spots", form=",.0f"),
-    Column(name="mb", title="MB", form=",.1f"),
-    Column(name="sort_hash_ms", title="Sort/Hash (ms)", form=",.0f"),
-    Column(name="cluster_ms", title="Clust. (ms)", form=",.0f"),
-    Column(name="total_ms", title="Total (ms)", form=",.0f"),
-    Column(name="relative_recall", title="Rel. Rec.", form=".3f"),
-    Column(name="peak_mb", title="Peak MB", form=",.0f"),
-    Column(name="pairs", title="Pairs", form=",.0f"),
+    *titled("method", "row", "idf", "tau", "k", "l", "documents", "spots", "mb", "sort_hash_ms", "cluster_ms"),
+    *titled("total_ms", "relative_recall", "peak_mb", "pairs"),
     Column(name="contended"),
 ]
 
@@ -138,8 +125,8 @@ RATIOS = {
 
 def _facts(cells: Mapping[tuple[str, float | None], dict[str, Any]]) -> Iterator[Fact]:
     """Yield the ratios and recalls for the claims; ratios of contended times are omitted."""
-    found = [quotient(name, cells[a], cells[b]) for name, (a, b) in RATIOS.items() if a in cells and b in cells]
-    yield from (fact for fact in found if fact is not None)
+    ratios = [quotient(name, cells[a], cells[b]) for name, (a, b) in RATIOS.items() if a in cells and b in cells]
+    yield from (ratio for ratio in ratios if ratio is not None)
     finished = {key: cell for key, cell in cells.items() if "over_s" not in cell}
     native = "LSH-S (native)", 0.9
     if native in finished and OURS in finished:

@@ -9,18 +9,12 @@ from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, methods_of
 from experiments.harness.study import Work
 from experiments.harness.timing import cost, quotient
-from experiments.show.tables import Column, Table
+from experiments.show.tables import Column, Table, titled
 from experiments.studies.table2 import require_vectors, vector_times
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import require
 
-COLUMNS = [
-    Column(name="method", title="Method"),
-    Column(name="threads", title="Threads", form=".0f"),
-    Column(name="total_ms", title="Total (ms)", form=",.0f"),
-    Column(name="speed_up", title="Speed-up", form=".2f"),
-    Column(name="contended"),
-]
+COLUMNS = [*titled("method", "threads", "total_ms", "speed_up"), Column(name="contended")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass, fields
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spotsigs.errors import InputError, as_count, require, shown
-from spotsigs.evaluation.documents import count_stories, of_stories, resampled_documents
+from spotsigs.evaluation.documents import StoryCounts, count_stories, of_stories, resampled_documents
 from spotsigs.records import Clusters, IntArray, Pairs, Truth
 
 FloatArray = NDArray[np.float64]
@@ -22,11 +22,39 @@ Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]
 MEASURES = ("precision", "recall", "f1")
 MACRO, BCUBED = (tuple(f"{average}_{name}" for name in MEASURES) for average in ("macro", "bcubed"))
 OF_DOCUMENTS = (*BCUBED, "lost", "left")
+AVERAGES = (*MEASURES, *MACRO, *OF_DOCUMENTS)
 RESAMPLES = 1000
 """Bootstrap samples of clusters for an interval."""
 
 DRAWN_AT_ONCE = 1 << 22
 """Numbers of clusters that are drawn at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Averages:
+    """Precision, recall and F1."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True, slots=True)
+class PairCounts:
+    """Numbers of pairs.
+
+    Attributes
+    ----------
+    true_pairs, reported_pairs, positive_pairs : int
+        Reported and true; reported, with judged pairs those that are judged; all true ones.
+    unjudged_pairs : int
+        Reported pairs that are not judged, which count neither as true nor as false; 0 if labels are the truth.
+    """
+
+    true_pairs: int
+    reported_pairs: int
+    positive_pairs: int
+    unjudged_pairs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,43 +65,43 @@ class Quality:
     ----------
     precision, recall, f1 : float
         Micro averages over pairs (the paper's text, section 5.1).
-    macro_precision, macro_recall, macro_f1 : float
+    macro : Averages
         Averages over truth clusters of at least two documents (the slides' label). A false pair counts against each
         cluster it touches; a cluster without any reported pair has no precision and F1 0.
-    bcubed_precision, bcubed_recall, bcubed_f1 : float
+    bcubed : Averages
         Averages over documents, see `spotsigs.evaluation.documents.b_cubed`.
     lost, left : float
         Fractions of the stories that are lost, and of the duplicates that are left.
-    stories, stories_lost, duplicates, duplicates_left : int
-        Their numbers, see `spotsigs.evaluation.documents.StoryCounts`.
-    true_pairs, reported_pairs, positive_pairs : int
-        Reported and true; reported, with judged pairs those that are judged; all true ones.
-    unjudged_pairs : int
-        Reported pairs that are not judged, which count neither as true nor as false; 0 if labels are the truth.
+    documents : StoryCounts
+        Numbers of stories and duplicates.
+    pairs : PairCounts
+        Numbers of pairs.
     intervals : dict of str to (float, float)
-        95 % intervals of the values above by resampling truth clusters; for B-cubed, ``lost`` and ``left``, stories.
+        95 % intervals by resampling truth clusters, by the keys of `figures`; for B-cubed, ``lost`` and ``left``,
+        stories.
     """
 
     precision: float
     recall: float
     f1: float
-    macro_precision: float
-    macro_recall: float
-    macro_f1: float
-    bcubed_precision: float
-    bcubed_recall: float
-    bcubed_f1: float
+    macro: Averages
+    bcubed: Averages
     lost: float
     left: float
-    stories: int
-    stories_lost: int
-    duplicates: int
-    duplicates_left: int
-    true_pairs: int
-    reported_pairs: int
-    positive_pairs: int
-    unjudged_pairs: int
+    documents: StoryCounts
+    pairs: PairCounts
     intervals: dict[str, Interval]
+
+    def figures(self) -> dict[str, Any]:
+        """Return all values by the keys of ``metrics.json``, such as ``macro_f1`` and ``stories_lost``."""
+        micro = (self.precision, self.recall, self.f1)
+        averages = (*micro, *astuple(self.macro), *astuple(self.bcubed), self.lost, self.left)
+        counts = asdict(self.documents) | asdict(self.pairs)
+        return dict(zip(AVERAGES, averages, strict=True)) | counts | {"intervals": self.intervals}
+
+
+FIGURES = (*AVERAGES, *(item.name for of in (StoryCounts, PairCounts) for item in fields(of)), "intervals")
+"""Keys of `Quality.figures`."""
 
 
 def _require_same_documents(pairs: Any, truth: Any, clusters: Any, kept: Any) -> None:
@@ -127,20 +155,22 @@ def evaluate(
             yield chunk
 
     counted = tallies(chunks(), truth)
-    values: dict[str, Any] = dict(zip(MEASURES, map(float, micro_averages(*counted)), strict=True))
-    values |= zip(MACRO, map(float, macro_averages(*counted)), strict=True)
+    precision, recall, f1 = map(float, micro_averages(*counted))
     kept, clusters = _documents(pairs, truth, clusters, kept)
     by_story = of_stories(kept, clusters, truth)
-    whole = resampled_documents(by_story, np.ones((1, by_story.shape[1])))[:, 0]
-    values |= zip(OF_DOCUMENTS, map(float, whole), strict=True)
-    values |= asdict(count_stories(kept, truth))
+    *bcubed, lost, left = resampled_documents(by_story, np.ones((1, by_story.shape[1])))[:, 0].tolist()
     true, false, missed = (float(tally.sum()) for tally in counted)
+    unjudged = 0 if truth.judged is None else reported - round(true + false)
     return Quality(
-        **values,
-        true_pairs=round(true),
-        reported_pairs=round(true + false),
-        positive_pairs=round(true + missed),
-        unjudged_pairs=0 if truth.judged is None else reported - round(true + false),
+        precision,
+        recall,
+        f1,
+        macro=Averages(*map(float, macro_averages(*counted))),
+        bcubed=Averages(*bcubed),
+        lost=lost,
+        left=left,
+        documents=count_stories(kept, truth),
+        pairs=PairCounts(round(true), round(true + false), round(true + missed), unjudged),
         intervals=_intervals(counted, by_story, resamples) if resamples else {},
     )
 
@@ -272,7 +302,7 @@ def _intervals(counted: Tallies, by_story: FloatArray, resamples: int) -> dict[s
         ]
     )
     intervals = {}
-    for name, values in zip((*MEASURES, *MACRO, *OF_DOCUMENTS), averages, strict=True):
+    for name, values in zip(AVERAGES, averages, strict=True):
         if not np.isnan(values).any():
             low, high = ends(values)
             intervals[name] = (float(low), float(high))

@@ -48,7 +48,7 @@ from spotsigs.storage.store import (
     remove_tree,
     writing,
 )
-from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, pages_up_to
+from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, page_size_limit
 from spotsigs.text.visible import VisibleText
 
 log = logging.getLogger(__name__)
@@ -238,7 +238,7 @@ class Store:
         require_reachable(self.folder)
         self._log_budget()
         unit = largest_unit_within(self.memory, self.engine.processes)
-        with self.locked(), pages_up_to(BUDGET_PAGE, unit):
+        with self.locked(), page_size_limit(BUDGET_PAGE, unit):
             began = perf_counter()
             earlier, added = self._extract(collection, add, strict, grams)
             if against is not None:

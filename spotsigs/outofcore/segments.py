@@ -28,7 +28,7 @@ from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
 from spotsigs.storage.store import Reader, claim, opened, save_signatures, unsealed
-from spotsigs.text.size_limits import largest_page, largest_unit, pages_up_to
+from spotsigs.text.size_limits import largest_page, largest_unit, page_size_limit
 from spotsigs.text.tokens import tokenize
 
 _SOURCE = "source.json"
@@ -157,7 +157,7 @@ def _extract_segment(
         opened(target, "signatures")
     except InputError:
         further, last = 0, None
-        with pages_up_to(*limits):
+        with page_size_limit(*limits):
             for part in extract_parts(shard, text, scheme, strict=strict, most=PART_BYTES, grams=grams):
                 if strict and part.skipped:
                     return part.skipped[0]

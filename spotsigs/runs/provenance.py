@@ -125,7 +125,6 @@ def provenance() -> dict[str, Any]:
 
 
 def _version(name: str) -> str | None:
-    """Return the version of a library; None if it is not installed."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -133,7 +132,6 @@ def _version(name: str) -> str | None:
 
 
 def _plugins() -> dict[str, str]:
-    """Return the versions of the packages that add choices, by name."""
     points = importlib.metadata.entry_points()
     ours = (point for group in points.groups if group.startswith("spotsigs.") for point in points.select(group=group))
     return {point.dist.name: point.dist.version for point in ours if point.dist is not None}

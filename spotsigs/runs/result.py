@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from spotsigs.arrays.row_blocks import is_identity
 from spotsigs.clustering.clusters import Cohesion, cohesion
 from spotsigs.clustering.decisions import Decisions
 from spotsigs.contracts import Collection, VectorCollection
-from spotsigs.evaluation.metrics import Quality, evaluate
+from spotsigs.evaluation.metrics import FIGURES, Quality, evaluate
 from spotsigs.evaluation.text_lost import TextLost
 from spotsigs.in_memory import Matched
 from spotsigs.method import Method
@@ -121,7 +121,7 @@ class Result:
         lost, sparse = self.text_lost, matched.sparse(SPARSE)
         contents = int(np.count_nonzero(is_identity(exact_duplicates.content)))
         seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
-        quality = asdict(self.quality) if self.quality else dict.fromkeys(item.name for item in fields(Quality))
+        quality = self.quality.figures() if self.quality else dict.fromkeys(FIGURES)
         low, high = self.method.band
         return {
             "documents": len(vectors),

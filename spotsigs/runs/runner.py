@@ -31,9 +31,9 @@ from spotsigs.runs.stages import Known, Run, compute, readable_texts
 from spotsigs.runs.stores import discard, store_of_run
 from spotsigs.signatures.extract import cutter, grams_of, is_readable, name_hash, texts, texts_for, unique_names
 from spotsigs.spelling import option
-from spotsigs.storage.atomic import claimed, locked, staging_folder
+from spotsigs.storage.atomic import locked, reserved, staging_folder
 from spotsigs.storage.locations import PRINTED, as_path, is_remote, remove, require_writable, upload
-from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
+from spotsigs.text.size_limits import BUDGET_PAGE, page_size_limit
 
 log = logging.getLogger(__name__)
 
@@ -64,23 +64,23 @@ def execute(
     about : mapping of str to str, optional
         Files with the configuration of the run, by their names in the folder ``.hydra``.
     """
-    copy, target = _free_copy(run), as_path(run.folder)
+    copy, target = _free_copy(run), as_path(run.output.folder)
     with ExitStack() as folders:
         folder = _here(target, folders)
-        run, temporary = replace(run, folder=folder), None
+        run, temporary = replace(run, output=replace(run.output, folder=folder)), None
         if copy is not None and not is_remote(copy):
-            folders.enter_context(_claimed(copy))
+            folders.enter_context(_reserved(copy))
         with writing(folder):
             folders.enter_context(locked(folder))
         with ExitStack() as stack, ExitStack() as undo:
             with publishing(folder, COMPLETE, OPTIONAL) as new:
                 with within_budget(run) as memory:
                     result = compute(method, run, known)
-                    if run.copy is not None:
+                    if run.output.copy is not None:
                         result = replace(result, text_lost=_text_lost(result, run))
                         temporary = _written(result, run, copy, stack)
                     write_result(new, result)
-                    if run.page:
+                    if run.output.page:
                         write_page(new, result, run)
                 if memory is not None:
                     result = replace(result, peak_bytes=memory.peak_bytes)
@@ -92,7 +92,7 @@ def execute(
                 if copy is not None and temporary is not None:
                     with copy_errors(copy):
                         undo.callback(withdraw_copy, temporary, copy)
-                        publish_copy(temporary, copy, overwrite=run.overwrite)
+                        publish_copy(temporary, copy, overwrite=run.output.overwrite)
                 if is_remote(target):
                     upload(new, target, last=COMPLETE)
             undo.pop_all()
@@ -115,7 +115,7 @@ def within_budget(run: Run) -> Iterator[TreeMemory | None]:
     if run.memory is None:
         yield None
         return
-    with TreeMemory() as memory, pages_up_to(BUDGET_PAGE, largest_unit_within(run.memory)):
+    with TreeMemory() as memory, page_size_limit(BUDGET_PAGE, largest_unit_within(run.memory)):
         yield memory
 
 
@@ -128,24 +128,24 @@ def _finish(folder: Path, result: Result, about: Mapping[str, str] | None, **mor
 
 
 @contextmanager
-def _claimed(copy: Path) -> Iterator[None]:
+def _reserved(copy: Path) -> Iterator[None]:
     """Refuse a copy that another run writes."""
     with ExitStack() as stack:
         with copy_errors(copy):
-            free = stack.enter_context(claimed(copy))
+            free = stack.enter_context(reserved(copy))
         require(free, f"another run writes the copy {copy}; wait for it, or name another folder")
         yield
 
 
 def _free_copy(run: Run) -> Path | None:
     """Return the path of the copy of the collection, if one is requested in a folder and can be written."""
-    if run.copy is None:
+    if run.output.copy is None:
         return None
     copyable = isinstance(run.collection, CopyableCollection)
     require(copyable, f"{option('data', run.data)} cannot be copied; use kept.csv")
-    if run.copy == PRINTED:
+    if run.output.copy == PRINTED:
         return None
-    path = require_free(run.copy, overwrite=run.overwrite)
+    path = require_free(run.output.copy, overwrite=run.output.overwrite)
     require_writable(path)
     return path
 

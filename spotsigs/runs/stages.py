@@ -32,8 +32,37 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
+class Output:
+    """Files that a run writes.
+
+    Attributes
+    ----------
+    folder : Path
+        Folder of the tables, on this machine or as a path of a URL.
+    copy : str or None
+        Folder or URL of the copy of the collection, in its own format, without the removed documents; `PRINTED` prints
+        the kept ones.
+    overwrite : bool
+        The copy replaces an existing one.
+    page : bool
+        Write ``clusters.html``.
+    tables : bool
+        Tables are kept; otherwise the folder is a temporary one.
+    pairs : bool
+        List all pairs; otherwise, in memory and without truth, only those that decide, each with a kept document.
+    """
+
+    folder: Path
+    copy: str | None = None
+    overwrite: bool = False
+    page: bool = False
+    tables: bool = True
+    pairs: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
 class Run:
-    """Input and outputs of a run, and where its stages run; they change nothing of the decisions.
+    """Input and output of a run, and where its stages run; they change nothing of the decisions.
 
     Attributes
     ----------
@@ -41,55 +70,39 @@ class Run:
         Documents, or vectors.
     data : str
         Name of the collection.
-    folder : Path
-        Folder of the tables, on this machine or as a path of a URL.
-    engine : Engine
-        Runs the extraction; on disk, the join as well.
-    copy : str or None
-        Folder or URL of the copy of the collection, in its own format, without the removed documents; `PRINTED` prints
-        the kept ones.
-    overwrite : bool
-        The copy replaces an existing one.
     against : Collection, Store or None
         Reference, whose documents are compared with those of the collection, always kept and never copied.
-    page : bool
-        Write ``clusters.html``.
+    strict : bool
+        Stop at the first record that cannot be read.
+    output : Output
+        Files to write.
+    engine : Engine
+        Runs the extraction; on disk, the join as well.
     memory : int or None
         Bytes for all processes of a run on disk; None for a run in memory.
     store : str or None
         Folder or URL of a store that is kept; None for one that is deleted after the run.
     add : bool
         Add the documents to the store, and report only pairs with at least one of them.
-    strict : bool
-        Stop at the first record that cannot be read.
-    tables : bool
-        Tables are kept; otherwise the folder is a temporary one.
-    pairs : bool
-        List all pairs; otherwise, in memory and without truth, only those that decide, each with a kept document.
     seed : int
         Seed of what is random; recorded with the results.
     """
 
     collection: Any
     data: str
-    folder: Path
-    engine: Engine = field(default_factory=Serial)
-    copy: str | None = None
-    overwrite: bool = False
     against: Any = None
-    page: bool = False
+    strict: bool = False
+    output: Output
+    engine: Engine = field(default_factory=Serial)
     memory: int | None = None
     store: str | None = None
     add: bool = False
-    strict: bool = False
-    tables: bool = True
-    pairs: bool = True
     seed: int = 2008
 
     def __post_init__(self) -> None:
-        for key in ("copy", "store"):
+        for key, named in (("copy", self.output.copy), ("store", self.store)):
             for read in (self.collection, self.against):
-                _require_outside(key, getattr(self, key), getattr(read, "path", None))
+                _require_outside(key, named, getattr(read, "path", None))
 
     @property
     def documents(self) -> Any:
@@ -99,7 +112,7 @@ class Run:
     @property
     def grams(self) -> int:
         """Most word 5-grams that are kept to measure the text lost: in memory, or in the files of the store."""
-        if self.copy is None:
+        if self.output.copy is None:
             return 0
         return (MOST_BYTES if self.memory is None else self.memory // 5) // 8
 
@@ -132,7 +145,7 @@ def compute(method: Method, run: Run, known: Known | None = None) -> Result:
         If the collection is empty, a record is unreadable and ``strict`` is set, or the matcher or the collection has
         no form on disk.
     """
-    listed = run.pairs or run.page or run.memory is not None
+    listed = run.output.pairs or run.output.page or run.memory is not None
     prepare(steps_of(method, listed=listed), run.memory)
     if run.memory is not None:
         return _on_disk(method, run, run.memory)
@@ -163,12 +176,12 @@ def _in_memory(method: Method, run: Run, known: Known) -> Result:
     joined, signatures = known.joined, known.joined.extracted.signatures
     new_from = signatures.new_from
     labelled = not new_from and any(name is not None for name in signatures.clusters)
-    listed = run.pairs or run.page or labelled
+    listed = run.output.pairs or run.output.page or labelled
     own_join = joined.at(method.matcher) is None
     if own_join and listed:
         method.matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
     with PeakMemory() as memory:
-        matched = joined(method.matcher, crossed=run.pairs) if listed else method.unlisted(joined)
+        matched = joined(method.matcher, crossed=run.output.pairs) if listed else method.unlisted(joined)
     if own_join:
         known.peak_bytes = memory.peak_bytes
     return Result.of(method, run.data, run.collection, matched, peak_bytes=known.peak_bytes, added_from=new_from)
@@ -182,16 +195,16 @@ def _on_disk(method: Method, run: Run, memory: int) -> Result:
             f"{method.matcher.label} has no form for vectors on disk, which {option('memory')}, {option('store')} and "
             "a store as reference need; leave them out"
         )
-    engine = require_units(run.documents, run.engine, memory, copied=run.copy is not None)
-    folder = store_of_run(method, run.documents, run.folder) if run.store is None else kept_store(run.store)
+    engine = require_units(run.documents, run.engine, memory, copied=run.output.copy is not None)
+    folder = store_of_run(method, run.documents, run.output.folder) if run.store is None else kept_store(run.store)
     store = Store(folder=folder, method=method, engine=engine, memory=memory)
-    listed = run.pairs or run.page or method.clusters is not ClusterMethod.leaders
+    listed = run.output.pairs or run.output.page or method.clusters is not ClusterMethod.leaders
     matched = store.match(
         run.documents,
         add=run.add,
         strict=run.strict,
         listed=listed,
-        crossed=run.pairs and run.against is not None,
+        crossed=run.output.pairs and run.against is not None,
         against=run.against if isinstance(run.against, Store) else None,
         grams=run.grams,
     )

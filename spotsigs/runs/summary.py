@@ -18,18 +18,10 @@ from spotsigs.storage.locations import PRINTED, as_path, is_remote
 
 def summary(result: Result, run: Run) -> str:
     """Return the numbers of removed and kept pages, remarks on them, and the path of the results."""
-    where = (
-        f"results: {shown_path(run.folder)}"
-        if run.tables
-        else f"no tables are kept: name their folder by {option('results')}"
-    )
+    where = f"results: {shown_path(run.output.folder)}"
+    if not run.output.tables:
+        where = f"no tables are kept: name their folder by {option('results')}"
     return "\n".join(["", _answer(result, run), "", *_remarks(result, run), where])
-
-
-def _meaning(metrics: Mapping[str, Any]) -> str:
-    """Return the meaning of precision and recall as one sentence."""
-    precision, recall = (f"{metrics[key]:.1%}".replace("%", " %") for key in ("precision", "recall"))
-    return f"of the reported pairs, {precision} are duplicates; of the pairs of duplicates, {recall} are reported"
 
 
 def _answer(result: Result, run: Run) -> str:
@@ -37,8 +29,9 @@ def _answer(result: Result, run: Run) -> str:
     removed, kept = result.metrics["removed"], result.metrics["kept"]
     pages = removed + kept  # without earlier pages of a store
     share = removed / pages if pages else 0
-    where = f"{shown_path(run.folder / 'kept.csv' if run.copy is None else as_path(run.copy))}"
-    where = "standard output" if run.copy == PRINTED else where + "/" * (run.copy is not None)
+    copy = run.output.copy
+    where = f"{shown_path(run.output.folder / 'kept.csv' if copy is None else as_path(copy))}"
+    where = "standard output" if copy == PRINTED else where + "/" * (copy is not None)
     return f"{counted(pages, 'page')}, {removed:,} removed ({share:.1%}), {kept:,} kept -> {where}".replace("%)", " %)")
 
 
@@ -51,14 +44,18 @@ def shown_path(folder: Path) -> Path:
 
 
 def _remarks(result: Result, run: Run) -> list[str]:
-    metrics, method = result.metrics, result.method
+    metrics, method, output = result.metrics, result.method, run.output
     seconds = metrics["parse_ms"] / 1000
-    lines = [_meaning(metrics)] if metrics["f1"] is not None else []
-    lines += [
+    lines = []
+    if metrics["f1"] is not None:
+        precision, recall = (f"{metrics[key]:.1%}".replace("%", " %") for key in ("precision", "recall"))
+        shares = f"{precision} are duplicates; of the pairs of duplicates, {recall} are reported"
+        lines.append(f"of the reported pairs, {shares}")
+    lines.append(
         f"{counted(metrics['documents'], 'document')}, {counted(metrics['pairs'], 'pair')} in "
         f"{counted(metrics['clusters'], 'cluster')}; "
         f"read and extracted in {seconds:.1f} s, {peak_memory(metrics)}"
-    ]
+    )
     if old := metrics["documents"] - metrics["new_documents"]:
         new = f"{counted(metrics['new_documents'], 'new document')}; only pairs with at least one are reported"
         lines.append(new if run.against is None else f"{counted(old, 'document')} of the reference, always kept")
@@ -80,7 +77,7 @@ def _remarks(result: Result, run: Run) -> list[str]:
     empty = metrics["documents"] - metrics["documents_matched"]
     if empty:
         missed = "" if result.quality is None else "; their pairs count as missed"
-        listed = ": see kept.csv" if run.tables else ""
+        listed = ": see kept.csv" if output.tables else ""
         lines.append(f"{counted(empty, 'document')} with too few signatures to be compared{listed}{missed}")
     if few := metrics["documents_few_signatures"]:
         lines.append(f"{counted(few, 'document')} judged by fewer than {FEW} signatures")
@@ -97,12 +94,11 @@ def _remarks(result: Result, run: Run) -> list[str]:
         how = "" if isinstance(run.collection, VectorCollection) else run.collection.truth_by
         lines.append("no precision or recall: the collection has no labels of duplicates" + (how and f"; {how}"))
     if metrics["skipped"]:
-        lines.append(
-            f"{counted(metrics['skipped'], 'record')} could not be read{': see skipped.csv' if run.tables else ''}"
-        )
-    if (run.folder / "undated.csv").exists():
+        listed = ": see skipped.csv" if output.tables else ""
+        lines.append(f"{counted(metrics['skipped'], 'record')} could not be read{listed}")
+    if (output.folder / "undated.csv").exists():
         lines.append("dates that cannot be read count as the oldest: see undated.csv")
-    if (run.folder / "unscored.csv").exists():
+    if (output.folder / "unscored.csv").exists():
         lines.append("pages without a score that is a number come last: see unscored.csv")
     return lines
 
@@ -121,7 +117,6 @@ def _of_text(method: Method, metrics: Mapping[str, Any], *, warned: bool) -> lis
 
 
 def _quality(result: Result) -> list[str]:
-    """Return the figures of a collection with truth."""
     metrics, lines = result.metrics, []
     if metrics["stories"]:
         lines.append(

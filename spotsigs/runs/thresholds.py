@@ -28,8 +28,8 @@ def threshold_report(method: Method, run: Run) -> str:
         If the collection has no pages.
     """
     require(not isinstance(run.collection, VectorCollection), f"{run.data} has vectors; a threshold page shows pages")
-    with writing(run.folder):
-        run.folder.mkdir(parents=True, exist_ok=True)
+    with writing(run.output.folder):
+        run.output.folder.mkdir(parents=True, exist_ok=True)
     extracted = method.extract(run.collection, run.engine, strict=run.strict, grams=MOST_GRAMS)
     joined = method.joined(run.collection, extracted)
     lowest = SpotSigsTight(tau=FLOOR)
@@ -38,5 +38,5 @@ def threshold_report(method: Method, run: Run) -> str:
     lost = shares_lost(matched.signatures.grams)
     comparison = compare_thresholds(replace(method, matcher=lowest), matched, distinct.similarity, tau, lost)
     return write_threshold_page(
-        run.folder, run.data, comparison, matched, readable_texts(method, run), method.signature
+        run.output.folder, run.data, comparison, matched, readable_texts(method, run), method.signature
     )

@@ -90,7 +90,7 @@ def _try_lock(path: Path) -> tuple[FileLock, bool]:
 
 
 @contextmanager
-def claimed(path: Path) -> Iterator[bool]:
+def reserved(path: Path) -> Iterator[bool]:
     """Lock a path that need not exist, by a file next to it; yield False if another process has locked it.
 
     The lock file is deleted when the block ends.

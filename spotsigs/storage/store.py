@@ -132,11 +132,12 @@ def names(strings: Sequence[str], rows: NDArray[Any]) -> Any:
 
 
 class Writer:
-    """Writes the arrays of a store."""
+    """Writes the arrays of a store, whose `fingerprint` it has at the end."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.facts: dict[str, Any] = {}
+        self.fingerprint = ""
 
     def put(self, name: str, values: NDArray[Any]) -> None:
         """Write an array that is in memory."""
@@ -205,6 +206,7 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
             }
             manifest = {"format": FORMAT, "version": VERSION, "kind": kind, **writer.facts, "files": files}
             (writer.folder / _MANIFEST).write_bytes(sealed(manifest))
+            writer.fingerprint = _fingerprint(files)
             if is_remote(folder):
                 _upload(writer.folder, folder)
             else:
@@ -473,7 +475,10 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def fingerprint(store: str | Path) -> str:
     """Return the checksums of all files of a store."""
-    files = _manifest(as_path(store))["files"]
+    return _fingerprint(_manifest(as_path(store))["files"])
+
+
+def _fingerprint(files: Mapping[str, Any]) -> str:
     return ",".join(facts["xxh3_128"] for _, facts in sorted(files.items()))
 
 
@@ -552,8 +557,11 @@ def open_vectors(folder: str | Path) -> StoredVectors:
     return StoredVectors(vectors, rows, store.strings("doc_ids"), exact_duplicates, store)
 
 
-def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) -> None:
-    """Write signatures before any filter as a store, in document order; ``facts`` are JSON values of its manifest."""
+def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) -> str:
+    """Write signatures before any filter as a store, in document order; return its `fingerprint`.
+
+    The ``facts`` are JSON values of its manifest.
+    """
     with writing(folder, "signatures") as store:
         store.put("indptr", signatures.indptr)
         store.put("hashes", signatures.hashes)
@@ -571,6 +579,7 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
         store.strings("skipped", (skipped.id for skipped in signatures.skipped))
         store.strings("reasons", (skipped.reason for skipped in signatures.skipped))
         store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes, **facts}
+    return store.fingerprint
 
 
 def load_signatures(folder: str | Path) -> Signatures:

@@ -41,7 +41,7 @@ def largest_unit() -> int:
 
 
 @contextmanager
-def pages_up_to(size: int, unit: int = 0) -> Iterator[None]:
+def page_size_limit(size: int, unit: int = 0) -> Iterator[None]:
     """Limit pages to `size` bytes in this thread, and units to `unit` bytes, but not to less than two pages."""
     token = _limits.set((min(size, MAX_PAGE), min(max(unit, 2 * size), MAX_UNIT)))
     try:

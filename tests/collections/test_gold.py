@@ -192,10 +192,10 @@ def test_encodings(small):
 
 def test_every_site_spells_what_its_encoding_lacks():
     for site in sites():
-        page = GoldPage("a", "b", site, None, site.markup("“Ibáñez’s Zoë — 5 < 6 & more,” said ‘Müller’."))
+        page = GoldPage("a", "b", site, None, site.style.markup("“Ibáñez’s Zoë — 5 < 6 & more,” said ‘Müller’."))
         assert html.unescape(page.content.decode(site.encoding)).count("Zoë") == 1
-    assert SITES["coast-observer"].markup("“a”").encode("cp1252") == b"\x93a\x94"
-    assert SITES["newsloop"].markup("“a’s”") == "&ldquo;a&rsquo;s&rdquo;"
+    assert SITES["coast-observer"].style.markup("“a”").encode("cp1252") == b"\x93a\x94"
+    assert SITES["newsloop"].style.markup("“a’s”") == "&ldquo;a&rsquo;s&rdquo;"
 
 
 @pytest.fixture(scope="module")
@@ -219,9 +219,9 @@ def test_pages_show_the_whole_article_once_and_their_sites_names(framed):
     story = tell("health", 20, 14, Dice(5))
     for name, page in framed.items():
         text = " ".join(visible_tokens(page))
-        blocks = [story.leads[0], *story.paragraphs][: site[name].pages or None]
+        blocks = [story.leads[0], *story.paragraphs][: site[name].style.pages or None]
         for block in blocks[1:]:
-            shown = " ".join(visible_tokens(site[name].block(block)))
+            shown = " ".join(visible_tokens(site[name].style.block(block)))
             assert text.count(shown) == 1, (name, shown)
         assert "{{" not in page
         assert page.count("/index/") > 0.8 * NAMES

@@ -73,9 +73,14 @@ def test_judged_pairs(pages, text):
     assert found.judged.positive.tolist() == [True, False, True, True, False]
     i, j = np.array([0, 0, 0, 2]), np.array([1, 2, 3, 5])  # positive, unjudged, negative, unjudged
     quality = evaluate(Pairs.build(i, j, np.ones(4), 6), found)
-    assert (quality.true_pairs, quality.reported_pairs, quality.positive_pairs, quality.unjudged_pairs) == (1, 2, 3, 2)
+    assert (
+        quality.pairs.true_pairs,
+        quality.pairs.reported_pairs,
+        quality.pairs.positive_pairs,
+        quality.pairs.unjudged_pairs,
+    ) == (1, 2, 3, 2)
     assert (quality.precision, quality.recall) == (1 / 2, 1 / 3)
-    assert (quality.stories, quality.duplicates) == (3, 3)
+    assert (quality.documents.stories, quality.documents.duplicates) == (3, 3)
 
 
 def test_a_page_that_no_pair_names_is_neither_lost_nor_left():
@@ -83,7 +88,12 @@ def test_a_page_that_no_pair_names_is_neither_lost_nor_left():
     assert truth.labels.tolist() == [0, 0, 1, -1, -1]
     none = np.empty(0, np.int32)
     quality = evaluate(Pairs.build(none, none, np.empty(0), 5), truth, kept=np.array([False, False, True, True, False]))
-    assert (quality.stories, quality.stories_lost, quality.duplicates, quality.duplicates_left) == (2, 1, 1, 0)
+    assert (
+        quality.documents.stories,
+        quality.documents.stories_lost,
+        quality.documents.duplicates,
+        quality.documents.duplicates_left,
+    ) == (2, 1, 1, 0)
 
 
 @given(st.lists(st.integers(0, 3), min_size=3, max_size=12), st.data())

@@ -33,7 +33,7 @@ def test_a_chain_loses_stories_by_components_and_none_by_leaders():
     pairs = Pairs.build(*np.array(edges).T, np.ones(len(edges)), 9)
     truth = Truth.from_clusters([*"aaabbbccc"])
     lost = {
-        method: evaluate(pairs, truth, cluster(pairs, clusters=method), resamples=0).stories_lost
+        method: evaluate(pairs, truth, cluster(pairs, clusters=method), resamples=0).documents.stories_lost
         for method in ClusterMethod
     }
     assert lost == {ClusterMethod.components: 2, ClusterMethod.leaders: 0}

@@ -51,9 +51,9 @@ def test_macro_averages_equal_their_definitions(drawn):
         if inside + touching:
             precisions.append(inside / (inside + touching))
     for value, values in (
-        (quality.macro_precision, precisions),
-        (quality.macro_recall, recalls),
-        (quality.macro_f1, f1s),
+        (quality.macro.precision, precisions),
+        (quality.macro.recall, recalls),
+        (quality.macro.f1, f1s),
     ):
         np.testing.assert_allclose(value, np.mean(values) if values else np.nan)
 
@@ -61,7 +61,7 @@ def test_macro_averages_equal_their_definitions(drawn):
 def test_documents_without_a_cluster_are_duplicates_of_nothing():
     truth = Truth.from_clusters(["a", "a", None, None])
     quality = evaluate(pairs_within([1, 1, 1, 1]), truth, resamples=0)
-    assert (quality.true_pairs, quality.reported_pairs, quality.positive_pairs) == (1, 6, 1)
+    assert (quality.pairs.true_pairs, quality.pairs.reported_pairs, quality.pairs.positive_pairs) == (1, 6, 1)
     assert Truth.from_clusters([None, None]) is None
 
 
@@ -184,8 +184,8 @@ def test_b_cubed_is_of_the_clusters_that_are_given():
     truth = Truth.from_clusters(["a", "a", "b", "b"])
     alone = cluster(pairs_within([0, 1, 2, 3]))
     quality = evaluate(pairs_within([0, 0, 1, 1]), truth, alone, resamples=0)
-    assert (quality.bcubed_precision, quality.bcubed_recall) == (1, 0.5)
-    assert quality.bcubed_f1 == pytest.approx(2 / 3)
+    assert (quality.bcubed.precision, quality.bcubed.recall) == (1, 0.5)
+    assert quality.bcubed.f1 == pytest.approx(2 / 3)
     assert quality.f1 == 1
 
 

@@ -14,10 +14,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from folders import FOLDERS
-from runs import configured
+from runs import configured, read
 
 from experiments.harness import machine_load as measure
-from experiments.harness.extracted_collections import Source, read, read_together
+from experiments.harness.extracted_collections import Source, read_together
 from experiments.harness.machine_load import ForeignLoad
 from experiments.harness.printed_algorithm import algorithm1
 from experiments.harness.result_cache import ResultCache, Task
@@ -28,7 +28,7 @@ from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.method import Method
 from spotsigs.records import Pairs
 from spotsigs.runs.result import Result
-from spotsigs.runs.stages import Run, compute
+from spotsigs.runs.stages import Output, Run, compute
 from spotsigs.signatures.spots import SpotSignatures
 
 ROOT = Path(__file__).parents[2]
@@ -207,7 +207,8 @@ def test_stored_signatures_are_decided_as_those_of_a_run(tmp_path, schemes):
         source = Source.of(chosen.collection, chosen.method)
         others = [replace(source, signature=SpotSignatures(d=1))] * (schemes - 1)
         stored, *_ = read_together([source, *others], tmp_path / "cells", Serial())
-        direct = compute(chosen.method, Run(collection=chosen.collection, data="pages", folder=tmp_path)).decisions
+        run = Run(collection=chosen.collection, data="pages", output=Output(folder=tmp_path))
+        direct = compute(chosen.method, run).decisions
         matched = stored.joined(chosen.method)(chosen.method.matcher)
         of_store = Result.of(chosen.method, "pages", chosen.collection, matched).decisions
         assert direct.kept.tolist() == of_store.kept.tolist() == [True, share == 0.6]

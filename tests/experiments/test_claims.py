@@ -69,18 +69,18 @@ def test_claims_are_distinct_and_located():
     for claim in claims:
         assert claim.published
         assert claim.where
-        assert claim.on
-        assert (ROOT / "conf" / "experiment" / f"{claim.experiment}.yaml").exists() == bool(claim.experiment)
-        assert bool(claim.fact) == bool(claim.experiment)
-        assert claim.experiment or isinstance(claim.rule, Untested)
-        assert bool(claim.second) == bool(claim.second_on)
-        assert claim.second != claim.fact or not claim.fact
+        assert claim.test.on
+        assert (ROOT / "conf" / "experiment" / f"{claim.test.experiment}.yaml").exists() == bool(claim.test.experiment)
+        assert bool(claim.test.fact) == bool(claim.test.experiment)
+        assert claim.test.experiment or isinstance(claim.test.rule, Untested)
+        assert bool(claim.test.second) == bool(claim.test.second_on)
+        assert claim.test.second != claim.test.fact or not claim.test.fact
 
 
 def test_a_claim_without_one_rule_is_refused():
     entry = {"kind": "errata", "where": "x", "says": "y", "published": "1", "experiment": "e", "fact": "f"}
-    assert parsed_claim(entry | {"about": 1.0, "tolerance": 0.1}).rule == About(published=1.0, tolerance=0.1)
-    assert parsed_claim(entry | {"below": 4}).rule == Direction(limit=4, above=False)
+    assert parsed_claim(entry | {"about": 1.0, "tolerance": 0.1}).test.rule == About(published=1.0, tolerance=0.1)
+    assert parsed_claim(entry | {"below": 4}).test.rule == Direction(limit=4, above=False)
     two = {"about": 1.0, "tolerance": 0.1, "holds": True}
     for bad in ({}, two, {"equals": 1, "because": "z"}, {"equals": 1, "kind": "z"}):
         with pytest.raises(InputError, match="claim 'y'"):
@@ -94,7 +94,7 @@ def test_verdicts_are_those_of_the_facts(tmp_path):
     name = "partitions at tau 1, paper"
     for count, verdict in ((501, Verdict.REPRODUCED), (1000, Verdict.CONTRADICTED)):
         write_facts(tmp_path / "arithmetic" / "facts.csv", [formula, Fact(name=name, value=count)])
-        (item,) = (item for item in judge_all(tmp_path) if item.claim.fact == name)
+        (item,) = (item for item in judge_all(tmp_path) if item.claim.test.fact == name)
         assert item.verdict is verdict
     write_ledger(tmp_path, judge_all(tmp_path))
     text = (tmp_path / "claims.md").read_text()
@@ -107,18 +107,18 @@ def test_verdicts_are_those_of_the_facts(tmp_path):
 
 def test_neither_pages_nor_machines_of_ours_contradict_a_claim_about_others():
     for claim in ledger():
-        if claim.rule == HOLDS or isinstance(claim.rule, Untested):
+        if claim.test.rule == HOLDS or isinstance(claim.test.rule, Untested):
             continue
         for value in (-1e9, 1e9):
-            verdict = Judged(claim=claim, fact=Fact(name=claim.fact, value=value)).verdict
+            verdict = Judged(claim=claim, fact=Fact(name=claim.test.fact, value=value)).verdict
             assert verdict is not Verdict.CONTRADICTED or claim.kind in ("algorithm", "errata"), claim.says
 
 
 def test_a_count_that_the_collection_was_generated_with_is_a_direction_at_best():
-    calibrated = [claim for claim in ledger() if claim.calibrated]
+    calibrated = [claim for claim in ledger() if claim.test.calibrated]
     assert len(calibrated) == 3
     for claim in calibrated:
-        fact = Fact(name=claim.fact, value=claim.rule.published)
+        fact = Fact(name=claim.test.fact, value=claim.test.rule.published)
         assert Judged(claim=claim, fact=fact).verdict is Verdict.DIRECTION
 
 
@@ -166,7 +166,7 @@ def test_a_time_that_was_measured_once_is_uncertain():
 def test_every_verdict_has_a_reason():
     for claim in ledger():
         for value in (-1e9, 1e9, None):
-            fact = None if value is None else Fact(name=claim.fact, value=value, low=value, high=value)
+            fact = None if value is None else Fact(name=claim.test.fact, value=value, low=value, high=value)
             assert Judged(claim=claim, fact=fact).reason
 
 

@@ -15,7 +15,7 @@ from experiments.harness.method_choices import chosen_methods
 from experiments.harness.timing import cost
 from spotsigs.errors import InputError
 
-FEW = ("experiment=compare", "experiment.step=0.1", "experiment.repeats=0", "workers=1", "engine=serial")
+FEW = ("experiment=compare", "experiment.step=0.1", "experiment.table.times.repeats=0", "workers=1", "engine=serial")
 
 
 def compared(folder, *words):
@@ -167,7 +167,7 @@ class TestChoices:
         [
             (["methods=[lsh]", "data=tiny"], "methods= is a key of experiment=compare; a run has matcher=, data="),
             (
-                [*FEW, "data=tiny", "methods=[lsh]", "experiment.baseline=lhs"],
+                [*FEW, "data=tiny", "methods=[lsh]", "experiment.table.baseline=lhs"],
                 "'lhs' is not compared; did you mean 'lsh'",
             ),
             (

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive.resampling import pairs_of_sample
+from runs import read
 from strategies import examples
 
 from data.collections.gold import Gold
@@ -28,7 +29,7 @@ from experiments.harness.cross_validation import (
     resampled_decisions,
     site_of,
 )
-from experiments.harness.extracted_collections import Source, read
+from experiments.harness.extracted_collections import Source
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.evaluation.documents import count_stories

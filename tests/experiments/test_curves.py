@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from runs import configured
+from runs import configured, read
 
 from baselines.imatch import IMatch
 from experiments.harness.curves import Curve, compared, paired_samples, pooled, quality_curve, thresholds
-from experiments.harness.extracted_collections import Source, read
+from experiments.harness.extracted_collections import Source
 from experiments.studies.compared_methods import OnCollection
 from experiments.studies.comparison import MethodComparison
 from spotsigs.contracts import ThresholdMatcher
@@ -35,7 +35,7 @@ def drawn_curve(seed=0, clusters=12, taus=(0.2, 0.4, 0.6)):
     similarity = np.clip(rng.normal(np.where(same, 0.55, 0.15), 0.15), 0.01, 1)
     pairs = Pairs.build(i, j, similarity, n)
     counts = [tallies(pairs.at(tau), truth) for tau in taus]
-    value = {"cells": [{"tau": tau} | asdict(evaluate(pairs.at(tau), truth)) for tau in taus]}
+    value = {"cells": [{"tau": tau} | evaluate(pairs.at(tau), truth).figures() for tau in taus]}
     value |= {name: [c[m].tolist() for c in counts] for m, name in enumerate(("true", "false", "missed"))}
     return Curve(json.loads(json.dumps(value))), pairs, truth
 
@@ -140,10 +140,9 @@ def test_a_curve_study_compares_with_the_best_of_the_others():
     best = {name: max(curve.values("f1")) for name, curve in curves.items()}
     study = MethodComparison(
         methods={key: {} for key in "abc"},
-        baselines=["c"],
         comparisons={"a - the best other": {"of": ["a", "b", "c"]}, "a / b - 1": {"of": ["a", "b"], "relative": True}},
-        further=["data=newsframes"],
-        spread="range",
+        further={"newsframes": {}},
+        spread={"range": ["c"]},
     )
     work = SimpleNamespace(settings=SimpleNamespace(names={"data": "gold"}))
     part = OnCollection(work, {}, curves, {label: {"of": label, "grid": "{}"} for label in curves})
@@ -159,7 +158,7 @@ def test_a_curve_study_compares_with_the_best_of_the_others():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"baselines": ["c"]}, "baselines must name methods, got .'c'."),
+        ({"spread": {"range": ["c"]}}, "spread must leave out methods, got .'c'."),
         ({"comparisons": {"x": {"of": ["a", "c"]}}}, "'x' names .'c'.; the methods are .'a', 'b'."),
         ({"comparisons": {"x": {"of": ["a"]}}}, "'x' needs at least two methods"),
         ({"panels": {"P": {}}, "comparisons": {"x": {"of": ["a", "b"]}}}, "the methods are .'a, P', 'b, P'."),

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -51,3 +52,48 @@ def test_one_function_assembles_a_method():
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Method"
     ]
     assert calls == []  # `Method.of` calls its class
+
+
+def fields(node):
+    """Return the names of the annotated attributes of a class that belong to its instances."""
+    own = (item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name))
+    return [item.target.id for item in own if "ClassVar" not in ast.unparse(item.annotation)]
+
+
+def test_a_record_has_at_most_twelve_fields():
+    large = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ClassDef):
+                kinds = " ".join(map(ast.unparse, [*node.decorator_list, *node.bases]))
+                if re.search("dataclass|NamedTuple", kinds) and len(fields(node)) > 12:
+                    large[node.name] = len(fields(node))
+    assert large == {}
+
+
+def documented(node, section):
+    """Return the names that a section of a numpydoc docstring describes, in order."""
+    text = ast.get_docstring(node) or ""
+    match = re.search(rf"^{section}\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", text, re.MULTILINE | re.DOTALL)
+    heads = re.findall(r"^\S.*$", match[1], re.MULTILINE) if match else []
+    return [name.strip("* ") for head in heads for name in head.partition(" : ")[0].split(", ")]
+
+
+def test_parameters_are_documented_in_the_order_of_the_signature():
+    wrong = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.FunctionDef):
+                given = node.args
+                names = [
+                    a.arg for a in [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg] if a
+                ]
+            elif isinstance(node, ast.ClassDef):
+                names = fields(node)
+            else:
+                continue
+            for section in ("Parameters", "Attributes"):
+                known = [names.index(name) for name in documented(node, section) if name in names]
+                if known != sorted(known):
+                    wrong.append(f"{path.relative_to(ROOT)}: {node.name}")
+    assert wrong == []

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from folders import rows_of
 from hydra import initialize_config_dir
+from runs import read
 from test_newsframes import collection, tarballs  # noqa: F401
 
 from baselines.shingles import Shingles
@@ -17,7 +18,7 @@ from data.collections.gold import Gold
 from data.collections.newsframes.density import density
 from experiments.config import composed, method_of
 from experiments.harness.cross_validation import Difference
-from experiments.harness.extracted_collections import Source, read, read_together
+from experiments.harness.extracted_collections import Source, read_together
 from experiments.studies.observations import Partial, transfers, words_of
 from experiments.studies.signature_study import CorrectedTest, SignatureStudy
 from spotsigs.engines import Serial

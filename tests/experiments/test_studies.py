@@ -33,7 +33,7 @@ from experiments.studies.threads import thread_counts
 from spotsigs.errors import InputError
 from spotsigs.matching.partitions import partition_boundaries
 from spotsigs.records import Truth, Vectors
-from spotsigs.runs.stages import Run, compute
+from spotsigs.runs.stages import Output, Run, compute
 from spotsigs.spelling import spelled
 
 ROOT = Path(__file__).parents[2]
@@ -178,7 +178,7 @@ class TestResults:
             (p["panel"], p["series"], float(p["x"])): float(p["y"]) for p in rows_of(results / "figure5/figure5.csv")
         }
         chosen = configured("data=tiny", "idf_min=0.2", "idf_max=0.85", "duplicates=off", "tau=0.44")
-        run = Run(collection=chosen.collection, data="tiny", folder=Path())
+        run = Run(collection=chosen.collection, data="tiny", output=Output(folder=Path()))
         wanted = cell_of(compute(chosen.method, run).metrics, seed=2008, commit=None)
         assert cells.columns.tolist() == [*wanted, "data_seed"]
         for cell in cells.to_dict("records"):
@@ -205,7 +205,7 @@ class TestResults:
         assert (results / "figure5" / "figure5.svg").read_bytes() == figure
 
     def test_the_ledger_judges_what_ran(self, results):
-        judged = {item.claim.fact: item for item in judge_all(results)}
+        judged = {item.claim.test.fact: item for item in judge_all(results)}
         assert judged["exact in rational arithmetic"].verdict is Verdict.REPRODUCED
         assert judged["NoPart / SpotSigs, tau 0.9"].verdict is Verdict.NOT_MEASURED
         assert "claims\n" in (results / "claims.md").read_text()
@@ -290,7 +290,7 @@ class TestTimes:
 
     @pytest.mark.long
     def test_table1_has_every_column_of_the_paper(self, tmp_path):
-        printed = run("table1", tmp_path, STEP, "experiment.repeats=1")
+        printed = run("table1", tmp_path, STEP, "experiment.table.times.repeats=1")
         for column in ("IDF", "τ", "#Spots", "MB", "Sort/Hash (ms)", "Clust. (ms)", "Total (ms)", "Prec.", "Rec."):
             assert column in printed
         table = rows_of(tmp_path / "table1" / "table1.csv")

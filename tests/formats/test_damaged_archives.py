@@ -19,7 +19,7 @@ from warcio.archiveiterator import ArchiveIterator
 from spotsigs.formats.arc import Arc
 from spotsigs.formats.warc import Warc
 from spotsigs.records import Document, Skipped
-from spotsigs.text.size_limits import pages_up_to
+from spotsigs.text.size_limits import page_size_limit
 
 PACKED = re.compile(rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|BZh")
 OPEN = {
@@ -140,7 +140,7 @@ def test_records_that_declare_more_than_the_file_has_are_read_in_linear_time(tmp
 def test_a_record_larger_than_a_page_is_copied_as_it_is(tmp_path):
     records = [warc_record("http://x/0", b"x" * 5000), warc_record("http://x/1", b"y")]
     (tmp_path / "x.warc.gz").write_bytes(packed(records, ".gz"))
-    with pages_up_to(4000):
+    with page_size_limit(4000):
         assert unpacked(copy_of(Warc(path=str(tmp_path / "x.warc.gz")), tmp_path / "out")) == b"".join(records)
 
 

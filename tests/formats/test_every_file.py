@@ -30,7 +30,7 @@ from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.warc import Warc
 from spotsigs.records import Document, Skipped
-from spotsigs.text.size_limits import pages_up_to
+from spotsigs.text.size_limits import page_size_limit
 
 
 def skipped(records):
@@ -102,7 +102,7 @@ def test_pages_are_known_by_their_content(tmp_path):
 
 def test_a_compressed_page_may_not_unpack_to_more_than_a_page(tmp_path):
     (tmp_path / "x.html.gz").write_bytes(gzip.compress(bytes(1 << 20)))
-    with pages_up_to(1 << 16):
+    with page_size_limit(1 << 16):
         [found] = read(Folder(path=str(tmp_path)))
     assert found == Skipped("x.html.gz", "the page has more than 64 KiB")
 

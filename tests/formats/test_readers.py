@@ -35,7 +35,7 @@ from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
 from spotsigs.records import Document, Skipped
 from spotsigs.text.charset import to_utf8
-from spotsigs.text.size_limits import pages_up_to
+from spotsigs.text.size_limits import page_size_limit
 
 ROOT = Path(__file__).parents[2]
 
@@ -320,7 +320,7 @@ def test_columns_of_parquet_are_where_pyarrow_finds_them(tmp_path, codec):
 def test_a_parquet_column_with_a_dot_in_its_name_is_measured(tmp_path):
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"the.text": ["word " * 4_000_000]}), path, compression="zstd")
-    with pages_up_to(8 << 20):
+    with page_size_limit(8 << 20):
         (record,) = read(Parquet(path=str(path), text_column="the.text"))
     assert "unpack to 19 MiB, more than 16 MiB" in record.reason
 

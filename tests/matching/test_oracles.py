@@ -91,19 +91,25 @@ def test_precision_recall_and_f1_against_scikit_learn(edges, labels, method):
     quality = evaluate(pairs, truth, groups, resamples=0)
     np.testing.assert_allclose(told(quality), by_scikit_learn(wanted, found))
     counts = sum(a and b for a, b in zip(wanted, found, strict=True)), sum(found), sum(wanted)
-    assert (quality.true_pairs, quality.reported_pairs, quality.positive_pairs) == counts
+    assert (quality.pairs.true_pairs, quality.pairs.reported_pairs, quality.pairs.positive_pairs) == counts
     together = groups.labels
     alone = [f"alone {k}" if label is None else str(label) for k, label in enumerate(labels)]
     cells = contingency_matrix(alone, together).astype(float)  # B-cubed, as sums over its cells
     precision, recall = ((cells**2 / cells.sum(axis, keepdims=True)).sum() / N for axis in (0, 1))
     np.testing.assert_allclose(b_cubed(groups, truth), [precision, recall, 2 / (1 / precision + 1 / recall)])
-    assert b_cubed(groups, truth) == (quality.bcubed_precision, quality.bcubed_recall, quality.bcubed_f1)
+    assert b_cubed(groups, truth) == (quality.bcubed.precision, quality.bcubed.recall, quality.bcubed.f1)
     kept = np.bincount(groups.representatives, minlength=N) > 0
     of_story = contingency_matrix(alone, kept)[:, 1] if not kept.all() else contingency_matrix(alone, kept)[:, 0]
-    assert (quality.stories, quality.stories_lost) == (len(of_story), np.count_nonzero(of_story == 0))
-    assert (quality.duplicates, quality.duplicates_left) == (N - len(of_story), np.maximum(of_story - 1, 0).sum())
+    assert (quality.documents.stories, quality.documents.stories_lost) == (
+        len(of_story),
+        np.count_nonzero(of_story == 0),
+    )
+    assert (quality.documents.duplicates, quality.documents.duplicates_left) == (
+        N - len(of_story),
+        np.maximum(of_story - 1, 0).sum(),
+    )
     every = evaluate(pairs, truth, groups, kept=np.ones(N, np.bool_), resamples=0)
-    assert (every.stories_lost, every.duplicates_left) == (0, every.duplicates)
+    assert (every.documents.stories_lost, every.documents.duplicates_left) == (0, every.documents.duplicates)
 
 
 @examples(100)

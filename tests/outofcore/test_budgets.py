@@ -38,7 +38,7 @@ from spotsigs.outofcore.pipeline import LEAST, PROGRAM, largest_unit_within, req
 from spotsigs.outofcore.segments import extract_segments
 from spotsigs.records import Document, Skipped
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
+from spotsigs.text.size_limits import BUDGET_PAGE, page_size_limit
 from spotsigs.text.visible import VisibleText
 
 LIMIT = 1 << 16
@@ -92,7 +92,7 @@ def write(place, form, pages, pack="plain", encodings=()):
 
 
 def read(form, path, size=LIMIT):
-    with pages_up_to(size):
+    with page_size_limit(size):
         return [record for shard in FORMATS[form](path=str(path)).shards() for record in shard()]
 
 
@@ -146,7 +146,7 @@ def test_many_small_values_count_for_what_they_hold(tmp_path, form, content):
 @pytest.mark.long
 def test_tags_count_for_what_they_hold(tmp_path):
     page = b"<p>" * (LIMIT // 4)
-    with pages_up_to(LIMIT):
+    with page_size_limit(LIMIT):
         folder = extract_segments(
             tmp_path / "s", Folder(path=str(write(tmp_path / "in", "folder", [SMALL, page]))), VisibleText(),
             SpotSignatures(), Serial(),
@@ -175,7 +175,7 @@ def test_pages_of_parquet_are_looked_at_before_they_are_read(tmp_path):
     pa.default_memory_pool().release_unused()
     before = pa.total_allocated_bytes()
     found = []
-    with pages_up_to(LIMIT):
+    with page_size_limit(LIMIT):
         for shard in Parquet(path=str(tmp_path / "x.parquet")).shards():
             for record in shard():
                 found.append(record.id)
@@ -204,7 +204,7 @@ def test_pages_of_parquet_are_as_large_as_the_budget_lets_them_be(tmp_path, larg
     rows = int(re.search(r"row_group_size=(\d+)", str(error.value))[1])
     assert require_units(collection, processes, enough, copied=False) == Serial()
     assert require_units(collection, processes, 4 * enough, copied=False).processes > 1
-    with pages_up_to(BUDGET_PAGE, largest_unit_within(enough)):
+    with page_size_limit(BUDGET_PAGE, largest_unit_within(enough)):
         found = [record.id for shard in collection.shards() for record in shard()]
     assert found == large_pages["id"].tolist()
     large_pages.to_parquet(path, row_group_size=rows)

@@ -51,8 +51,8 @@ def test_the_table_says_what_runs_at_each_threshold_do(tmp_path):
         kept = np.isin(np.arange(pairs.n), groups.representatives)
         assert float(row["text_lost"]) == text_lost(grams_of(texts), kept).share
         assert float(row["recall"]) == pytest.approx(quality.recall)
-        assert float(row["lost"]) == pytest.approx(quality.stories_lost / quality.stories)
-        assert float(row["left"]) == pytest.approx(quality.duplicates_left / quality.duplicates)
+        assert float(row["lost"]) == pytest.approx(quality.documents.stories_lost / quality.documents.stories)
+        assert float(row["left"]) == pytest.approx(quality.documents.duplicates_left / quality.documents.duplicates)
     assert {path.name for path in folder.iterdir()} == {"threshold.csv", "histogram.csv", "threshold.html"}
     counted = sum(int(row["pairs"]) for row in csv.DictReader((folder / "histogram.csv").open()))
     assert counted == len(BruteForce(tau=0.03)(joined.corpus))

@@ -16,7 +16,7 @@ import pytest
 from bad_input import COLLECTIONS, CONFIGURATION, GROUPS, LIBRARY, PROSE, RECORDS, STORES, file, jsonl
 
 from spotsigs.errors import InputError
-from spotsigs.text.size_limits import pages_up_to
+from spotsigs.text.size_limits import page_size_limit
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "bad_input.md"
@@ -240,7 +240,7 @@ def test_a_compressed_bomb_is_one_skipped_record(front_door, results, tmp_path, 
     """A stream that unpacks to far more than a record may have; the limit is lowered, so that the test is quick."""
     path = tmp_path / f"x.{data}.gz"
     path.write_bytes(gzip.compress(head + line * (8 * (1 << 20) // len(line)), 1))
-    with pages_up_to(1 << 20):
+    with page_size_limit(1 << 20):
         _, _, err = front_door(f"data={data}", f"data.path={path}", "engine=serial", f"hydra.run.dir={results}")
     if (data, line[-1:]) == ("jsonl", b"\n"):
         assert "the line is not JSON" in err

@@ -13,7 +13,7 @@ from strategies import examples
 
 from spotsigs.records import Document
 from spotsigs.text.markup import MAX_TABLES, parsing_cost, simplify
-from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
+from spotsigs.text.size_limits import BUDGET_PAGE, page_size_limit
 from spotsigs.text.visible import MainText, visible_text
 
 DEEPEST = 5 * MAX_TABLES + 24  # a table has its body, a row and a cell
@@ -125,7 +125,7 @@ def test_main_text_refuses_depth(nested):
 def test_main_text_refuses_formats_without_end():
     page = b"<p>the page " + b"".join(b"<b x=%d>" % k for k in range(1900)) + b"<p>a" * 30_000
     with (
-        pages_up_to(BUDGET_PAGE),
+        page_size_limit(BUDGET_PAGE),
         pytest.raises(ValueError, match=r"^the page is larger than 8 MiB: 0\.1 MiB of text"),
     ):
         MainText()(Document(id="x", content=page))

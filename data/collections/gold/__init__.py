@@ -33,12 +33,12 @@ class Gold(Collection):
     ----------
     seed : int
         Seed; the same seed yields the same bytes on every machine.
+    cache : Path
+        Folder of generated collections.
     pages : int
         Number of pages, at least two for each cluster.
     clusters : int
         Number of stories. Four or more include daily reports that differ only in their figures.
-    cache : Path
-        Folder of generated collections.
 
     References
     ----------

@@ -31,8 +31,8 @@ def edit(story: Story, site: Site, strength: int, dice: Dice) -> Version:
     local = ProseWriter(story.lexicon, story.cast, dice, here=site.town)
     for _ in range(dice.below(2 + strength // 2) if strength else 0):
         blocks.insert(dice.between(1, len(blocks)), local.paragraph("local"))
-    if site.pages:
-        blocks = blocks[: site.pages]
+    if site.style.pages:
+        blocks = blocks[: site.style.pages]
     slots = {
         "agency": names("agency_short")[story.agency],
         "agency_long": names("agency")[story.agency],
@@ -42,14 +42,14 @@ def edit(story: Story, site: Site, strength: int, dice: Dice) -> Version:
         "state": story.cast.state,
         "name": story.reporter,
     }
-    paragraphs = [site.block(block) for block in [lead, *blocks]]
-    if site.dateline:
-        paragraphs[0] = f"{site.markup(site.dateline.format(**slots))} {paragraphs[0]}"
+    paragraphs = [site.style.block(block) for block in [lead, *blocks]]
+    if site.style.dateline:
+        paragraphs[0] = f"{site.style.markup(site.style.dateline.format(**slots))} {paragraphs[0]}"
     headline = story.headlines[min(dice.below(len(story.headlines)), dice.below(2 + strength // 2))]
     return Version(
-        site.headline(headline),
-        site.markup(site.byline.format(**slots)),
-        site.markup(site.credit.format(**slots)),
+        site.style.headline(headline),
+        site.style.markup(site.style.byline.format(**slots)),
+        site.style.markup(site.style.credit.format(**slots)),
         paragraphs,
     )
 

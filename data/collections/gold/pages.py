@@ -100,7 +100,7 @@ class SiteTemplate:
             "nav": [self._link(dice) for _ in range(NAV)],
             "towns": [self._link(dice) for _ in range(site.towns)],
             "tools": [self._link(dice) for _ in range(TOOLS)],
-            "legal": [site.markup(text) for text in self._boilerplate("legal", 1, dice)] + [""] * PLACES,
+            "legal": [site.style.markup(text) for text in self._boilerplate("legal", 1, dice)] + [""] * PLACES,
             "pitches": [""] * PLACES,
         }
         self._ads = [self._ad(text) for text in self._boilerplate("ad", ADS, dice)]
@@ -119,22 +119,22 @@ class SiteTemplate:
 
     def _article(self, story: Story, version: Version) -> dict[str, Any]:
         site, dice = self.site, Dice(self.seed, "art", self.site.key, story.slug, story.day)
-        captions = [site.markup(caption) for caption in dice.sample(story.captions, 3)]
+        captions = [site.style.markup(caption) for caption in dice.sample(story.captions, 3)]
         date = date_of(story.day)
         return {
             "headline": version.headline,
             "byline": version.byline,
             "credit": version.credit,
-            "paragraphs": [_linked(story, p) for p in version.paragraphs] if site.links else version.paragraphs,
+            "paragraphs": [_linked(story, p) for p in version.paragraphs] if site.style.links else version.paragraphs,
             "kicker": title(story.topic),
             "caption": captions[0],
             "captions": captions,
             "photo": dice.between(10_000, 99_999),
-            "photographer": site.markup(f"{dice.pick(names('women'))} {surname(dice)}"),
+            "photographer": site.style.markup(f"{dice.pick(names('women'))} {surname(dice)}"),
             "date": f"{DAYS[date.weekday()]}, {MONTHS[date.month - 1]} {date.day}, {date.year}",
             "time": f"{_clock(dice)} {dice.pick(('a.m.', 'p.m.'))}",
             "path": f"/{story.topic}/{date.year}/{date.month:02d}/{date.day:02d}/{story.slug}.html",
-            "reporter_line": site.markup(f"{story.reporter} can be reached at {self._phone}."),
+            "reporter_line": site.style.markup(f"{story.reporter} can be reached at {self._phone}."),
         }
 
     def _of_the_day(self, day: int) -> dict[str, Any]:
@@ -149,7 +149,10 @@ class SiteTemplate:
         return {
             "weather": {"sky": self._phrase("sky", local), "low": low, "high": low + local.between(6, 24)},
             "ticker": ticker,
-            "poll": {"question": self.site.markup(self._phrase("poll", local)), "options": ("Yes", "No", "Not sure")},
+            "poll": {
+                "question": self.site.style.markup(self._phrase("poll", local)),
+                "options": ("Yes", "No", "Not sure"),
+            },
         }
 
     def _of_the_crawl(self, story: Story, day: int, dice: Dice) -> dict[str, Any]:
@@ -193,7 +196,7 @@ class SiteTemplate:
         heading, _, line = text.partition("|")
         target = heading.lower().replace(" ", "").replace(",", "")
         url = f"http://ads.example/click?to={target}&amp;from={self.site.key}"
-        return {"title": self.site.markup(heading), "line": self.site.markup(line), "url": url}
+        return {"title": self.site.style.markup(heading), "line": self.site.style.markup(line), "url": url}
 
     def _boilerplate(self, rule: str, k: int, dice: Dice) -> list[str]:
         """Return ``k`` different texts of a rule of boilerplate.toml."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 
 import jinja2
@@ -20,6 +20,47 @@ _QUOTES = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class Style:
+    """How a site writes its articles; sites.toml describes the fields."""
+
+    quotes: str
+    dash: str
+    dateline: str
+    byline: str
+    credit: str
+    house: Mapping[str, str] = field(hash=False)
+    headlines_style: str
+    links: bool = False
+    pages: int = 0
+
+    @cached_property
+    def _typography(self) -> dict[int, str]:
+        """Table from characters of neutral text to those of the style."""
+        open_double, close_double, open_single, close_single, apostrophe = _QUOTES[self.quotes]
+        return str.maketrans({
+            "&": "&amp;", "<": "&lt;", ">": "&gt;", "“": open_double, "”": close_double, "‘": open_single,
+            "’": close_single, "'": apostrophe,
+        })  # fmt: skip
+
+    def markup(self, text: str) -> str:
+        """Convert neutral text to the style's spelling, quotes and dashes, escaped for HTML."""
+        for word, preferred in self.house.items():
+            text = text.replace(word, preferred)
+        return text.translate(self._typography).replace(" — ", self.dash)
+
+    def headline(self, text: str) -> str:
+        """Return a headline in the style's capitalization, as HTML."""
+        return self.markup(title(text) if self.headlines_style == "title" else text)
+
+    def block(self, paragraph: Sequence[str] | ArticleTable) -> str:
+        """Return a paragraph or table of an article as HTML."""
+        if isinstance(paragraph, ArticleTable):
+            rows = ("<td>" + "</td><td>".join(map(self.markup, row)) + "</td>" for row in paragraph.rows)
+            return "<table><tr>" + "</tr>\n<tr>".join(rows) + "</tr></table>"
+        return self.markup(" ".join(paragraph).replace("|", ""))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Site:
     """Site of sites.toml, which describes the fields."""
 
@@ -31,55 +72,26 @@ class Site:
     template: str
     encoding: str
     charset: str
-    quotes: str
-    dash: str
-    dateline: str
-    byline: str
-    credit: str
-    house: Mapping[str, str] = field(hash=False)
-    headlines_style: str
+    style: Style
     weight: int
     towns: int
     desks: Sequence[str] = field(hash=False)
-    links: bool = False
-    pages: int = 0
 
     @property
     def domain(self) -> str:
         """Host name in the reserved top-level domain ``example``."""
         return f"www.{self.key.replace('-', '')}.example"
 
-    @cached_property
-    def _typography(self) -> dict[int, str]:
-        """Table from characters of neutral text to those of the site."""
-        open_double, close_double, open_single, close_single, apostrophe = _QUOTES[self.quotes]
-        return str.maketrans({
-            "&": "&amp;", "<": "&lt;", ">": "&gt;", "“": open_double, "”": close_double, "‘": open_single,
-            "’": close_single, "'": apostrophe,
-        })  # fmt: skip
-
-    def markup(self, text: str) -> str:
-        """Convert neutral text to the site's spelling, quotes and dashes, escaped for HTML."""
-        for word, preferred in self.house.items():
-            text = text.replace(word, preferred)
-        return text.translate(self._typography).replace(" — ", self.dash)
-
-    def headline(self, text: str) -> str:
-        """Return a headline in the site's capitalization, as HTML."""
-        return self.markup(title(text) if self.headlines_style == "title" else text)
-
-    def block(self, paragraph: Sequence[str] | ArticleTable) -> str:
-        """Return a paragraph or table of an article as HTML."""
-        if isinstance(paragraph, ArticleTable):
-            rows = ("<td>" + "</td><td>".join(map(self.markup, row)) + "</td>" for row in paragraph.rows)
-            return "<table><tr>" + "</tr>\n<tr>".join(rows) + "</tr></table>"
-        return self.markup(" ".join(paragraph).replace("|", ""))
-
 
 @cache
 def sites() -> tuple[Site, ...]:
     """Return the sites of sites.toml, in order."""
-    return tuple(Site(key=key, **values) for key, values in toml("sites.toml").items())
+    of_style = {item.name for item in fields(Style)}
+    read = []
+    for key, values in toml("sites.toml").items():
+        style = Style(**{name: value for name, value in values.items() if name in of_style})
+        read.append(Site(key=key, style=style, **{name: values[name] for name in values.keys() - of_style}))
+    return tuple(read)
 
 
 @cache

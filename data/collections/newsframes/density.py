@@ -105,7 +105,6 @@ def _alike(block: _Block, site: str, donors: Sequence[Donor], dice: Dice) -> str
 
 
 def _paragraph(frames: Sequence[Frame], dice: Dice) -> _Block:
-    """Draw a paragraph of an original article."""
     while True:
         chosen = dice.pick(frames)
         if chosen.paragraphs:
