@@ -163,12 +163,3 @@ def _bucket_keys(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return ``i * n + j`` of all pairs ``i < j`` with the same non-negative label."""
     i, j = pairs_within(*group_rows(labels))
     return i * len(labels) + j
-
-
-def agreement_probability(changed: int, lexica: int, share: float) -> float:
-    """Return the probability that two documents agree under at least one lexicon (Kolcz et al. 2004).
-
-    ``changed`` terms are in one of the documents only. A randomised lexicon, a fraction ``share`` of all terms, hides
-    the difference if it contains none of them. Lexicon 0 contains all terms.
-    """
-    return 1.0 if changed == 0 else 1.0 - (1.0 - (1.0 - share) ** changed) ** (lexica - 1)

@@ -196,7 +196,6 @@ def _search_table(
 
 @kernel
 def _fingerprint(indptr, ids, counts, hashes, weights, first, last, out):  # type: ignore[no-untyped-def]
-    """Write the fingerprints of rows ``first`` to ``last - 1``."""
     sums = np.empty(64, np.int64)
     for r in range(first, last):
         sums[:] = 0

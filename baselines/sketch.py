@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from spotsigs.arrays.parallel import concatenated, grown, over_blocks
 from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import InputError, require
 from spotsigs.records import Corpus, FloatArray, IntArray, Measure, Pairs, Vectors
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Kind(Enum):
@@ -375,7 +372,7 @@ def _common_values(indptr, values, i, j, limit, out_common):  # type: ignore[no-
         out_common[pair] = common
 
 
-def estimator_sd(kind: Kind, resemblance: FloatArray, union: int, size: int, modulus: int) -> FloatArray:
+def estimator_sd(kind: Kind, resemblance: Any, union: int, size: int, modulus: int) -> FloatArray:
     """Return the theoretical standard deviation of an estimator for true resemblances and ``union`` shingles (>= 2).
 
     A permutation agrees with probability R: ``R (1 - R) / P``. The m smallest of a union of U shingles are a random
@@ -400,15 +397,13 @@ def _subset_variance(taken: Any, union: int) -> Any:
 
 
 def estimator_table(
-    kind: Kind, *, union: int = 1000, trials: int = 2000, size: int = 200, modulus: int = 25, seed: int = 2008
-) -> pd.DataFrame:
+    kind: Kind, *, union: int, trials: int, size: int, modulus: int, seed: int = 2008
+) -> list[dict[str, float]]:
     """Return bias and spread of an estimator next to theory, over ``trials`` pairs for each resemblance.
 
-    There is one row for each of the resemblances 0.1, 0.2, …, 0.9: ``kind, union, size, modulus, resemblance, trials``
-    (in which the estimator was defined), ``mean, sd, theory_sd``.
+    There is one row for each of the resemblances 0.1, 0.2, …, 0.9: ``resemblance, trials`` (in which the estimator was
+    defined), ``mean, sd, theory_sd``.
     """
-    import pandas as pd
-
     sketch = Sketch(kind=kind, size=size, modulus=modulus, seed=seed)
     rows = []
     for tenth in range(1, 10):
@@ -417,12 +412,10 @@ def estimator_table(
         i = np.arange(0, 2 * trials, 2)
         estimate = sketch.estimates(sketches, i, i + 1, common_values(sketches, i, i + 1))
         estimate = estimate[~np.isnan(estimate)]
-        rows.append((resemblance, len(estimate), estimate.mean(), estimate.std(ddof=1)))
-    table = pd.DataFrame(rows, columns=["resemblance", "trials", "mean", "sd"])
-    table["theory_sd"] = estimator_sd(kind, table["resemblance"].to_numpy(), union, size, modulus)
-    for column, value in (("modulus", modulus), ("size", size), ("union", union), ("kind", kind.value)):
-        table.insert(0, column, value)
-    return table
+        row = {"resemblance": resemblance, "trials": float(len(estimate)), "mean": float(estimate.mean())}
+        theory = float(estimator_sd(kind, np.float64(resemblance), union, size, modulus))
+        rows.append(row | {"sd": float(estimate.std(ddof=1)), "theory_sd": theory})
+    return rows
 
 
 def _pairs_of_resemblance(resemblance: float, union: int, trials: int) -> tuple[Vectors, float]:

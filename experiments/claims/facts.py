@@ -23,10 +23,10 @@ class Fact:
         Value; 1 or 0 for true or false.
     low, high : float or None
         95 % interval, if there is one.
-    over : str
-        Meaning of the ends if they are no interval: "runs" for the range over several runs.
     text : str
         Text to print instead of the number.
+    over : str
+        Meaning of the ends if they are no interval: "runs" for the range over several runs.
     """
 
     name: str
@@ -61,14 +61,10 @@ def read_facts(path: Path) -> dict[str, Fact]:
     if not path.exists():
         return {}
     with path.open(encoding="utf-8", newline="") as file:
-        return {row["name"]: _fact(row) for row in csv.DictReader(file)}
-
-
-def _fact(row: dict[str, Any]) -> Fact:
-    low, high = (float(row[end]) if row[end] else None for end in ("low", "high"))
-    return Fact(
-        name=row["name"], value=float(row["value"]), low=low, high=high, text=row["text"], over=row.get("over") or ""
-    )
+        rows: list[dict[str, Any]] = list(csv.DictReader(file))
+    for row in rows:
+        row |= {"value": float(row["value"])} | {end: float(row[end]) if row[end] else None for end in ("low", "high")}
+    return {row["name"]: Fact(**row) for row in rows}
 
 
 def _number(value: float) -> str:

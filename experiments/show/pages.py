@@ -17,7 +17,6 @@ import pandas as pd
 from experiments.claims.facts import read_facts
 from experiments.claims.published import published
 from experiments.show.finding import finding
-from experiments.show.overview import UNLISTED
 from spotsigs import __version__
 from spotsigs.output_files import read_json, write_text
 
@@ -226,10 +225,7 @@ def runs(results: Path) -> str:
         names = ", ".join(f"`{name}`" for name in of.name)
         hours, machines = f"{of.seconds.sum() / 3600:.1f}", ", ".join(sorted(set(of.machine)))
         rows.append([f"`{commit[:8]}`", str(of.date.max()), names, hours, machines])
-    folders = {path.name for path in results.iterdir() if path.is_dir()} - {*UNLISTED, *made.name}
-    earlier = ", ".join(f"`{name}`" for name in sorted(folders))
-    note = f"\n{earlier} are of earlier commits, which their json names, and not in the manifest.\n" if earlier else ""
-    return _table(["commit", "date", "results", "hours", "machine"], rows) + note
+    return _table(["commit", "date", "results", "hours", "machine"], rows)
 
 
 SECTIONS: dict[str, Callable[[Path], str]] = {

@@ -62,6 +62,4 @@ def estimate(*, kind: str, trials: int, size: int, union: int, seed: int) -> dic
     from baselines.sketch import Kind, estimator_table
 
     modulus = max(1, round(union / size))
-    table = estimator_table(Kind(kind), union=union, trials=trials, size=size, modulus=modulus, seed=seed)
-    columns = ["resemblance", "trials", "mean", "sd", "theory_sd"]
-    return {"rows": [{name: float(row[name]) for name in columns} for _, row in table.iterrows()]}
+    return {"rows": estimator_table(Kind(kind), union=union, trials=trials, size=size, modulus=modulus, seed=seed)}

@@ -9,12 +9,21 @@ from naive import hashes as naive
 from strategies import examples, vectors_of
 
 from baselines.hashing import group_rows, pairs_across, pairs_within
-from baselines.imatch import IMatch, agreement_probability
+from baselines.imatch import IMatch
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 
 rows_of_terms = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 3), max_size=6), max_size=14)
 quick = examples(100)
+
+
+def agreement_probability(changed, lexica, share):
+    """Return the probability that two documents agree under at least one lexicon (Kolcz et al. 2004).
+
+    ``changed`` terms are in one of the documents only. A randomised lexicon, a fraction ``share`` of all terms, hides
+    the difference if it contains none of them. Lexicon 0 contains all terms.
+    """
+    return 1.0 if changed == 0 else 1.0 - (1.0 - (1.0 - share) ** changed) ** (lexica - 1)
 
 
 def run(matcher, rows, vocabulary=None):
