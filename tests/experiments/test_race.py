@@ -79,7 +79,7 @@ def test_a_process_is_timed_with_those_it_starts(tmp_path):
 def test_children_that_no_process_waits_for_are_not_other_processes(tmp_path, monkeypatch, waited_for, remark):
     class Load(race.ForeignLoad):
         def __exit__(self, *error):
-            self.cores, self.own = race.QUIET + 1e-6, waited_for
+            self.cores, self.own_seconds = race.QUIET + 1e-6, waited_for
 
     monkeypatch.setattr(race, "ForeignLoad", Load)
     code = "import time\nwhile time.process_time() < 1: pass"
