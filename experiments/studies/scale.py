@@ -6,7 +6,6 @@ import csv
 import logging
 import os
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import process_time
@@ -23,7 +22,7 @@ from experiments.show.tables import Column, Table
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
 from spotsigs.clustering.tables import write_tables
-from spotsigs.engines import Engine, end_workers
+from spotsigs.engines import end_workers
 from spotsigs.errors import require
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.jsonl import Jsonl
@@ -84,7 +83,8 @@ class Scale(Experiment):
             matched, _ = self._run(settings, _pages(work, settings, FEW)[0], untraced)
             _require_equal(matched, settings.method.tau or 1.0)
         runs = [self._measured(work, settings, documents) for documents in self.documents]
-        return _report(work, runs)
+        rows, notes = [row for run in runs for row in run["rows"]], [_note(run) for run in runs]
+        return work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=notes), "stages")
 
     def _measured(self, work: Work, settings: Settings, documents: int) -> dict[str, Any]:
         """Run all stages, and draw the memory over time."""
@@ -156,12 +156,6 @@ class Scale(Experiment):
         work.figure(draw_lines, f"memory-{documents}", caption, [panel], points)
 
 
-def _report(work: Work, runs: Sequence[dict[str, Any]]) -> str:
-    rows = [row for run in runs for row in run["rows"]]
-    notes = [_note(run) for run in runs]
-    return work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=notes), "stages")
-
-
 def _note(run: dict[str, Any]) -> str:
     core = run["join_in_memory_core_seconds"]
     on_disk = next(row["core_seconds"] for row in run["rows"] if row["stage"] == "join")
@@ -175,19 +169,15 @@ def _note(run: dict[str, Any]) -> str:
 
 def _pages(work: Work, settings: Settings, documents: int) -> tuple[Path, int]:
     """Write pages into an empty folder; return it, and their bytes."""
-    folder = work.folder / "pages"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder, _write_pages(Synthetic(documents=documents, seed=settings.seed), folder, settings.engine)
-
-
-def _write_pages(collection: Synthetic, folder: Path, engine: Engine) -> int:
     from tqdm import tqdm
 
-    with tqdm(desc="writing", total=collection.documents, unit=" pages", disable=None, leave=False) as progress:
-        for pages in write_jsonl(collection, folder / "pages", engine):
+    folder, collection = work.folder / "pages", Synthetic(documents=documents, seed=settings.seed)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with tqdm(desc="writing", total=documents, unit=" pages", disable=None, leave=False) as progress:
+        for pages in write_jsonl(collection, folder / "pages", settings.engine):
             progress.update(pages)
-    return sum(path.stat().st_size for path in (folder / "pages").rglob("*") if path.is_file())
+    return folder, sum(path.stat().st_size for path in (folder / "pages").rglob("*") if path.is_file())
 
 
 class TraceLine(NamedTuple):
