@@ -2,11 +2,14 @@
 
 import json
 from collections import Counter
+from dataclasses import dataclass
+from functools import partial
 from itertools import count
 
 import numpy as np
 from loky import get_reusable_executor
 
+from spotsigs.contracts import Collection
 from spotsigs.engines import Serial
 from spotsigs.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.formats.jsonl import Jsonl
@@ -16,7 +19,7 @@ from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import Store
 from spotsigs.outofcore.segments import Segments
-from spotsigs.records import Corpus, Vectors
+from spotsigs.records import Corpus, Document, Vectors
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
@@ -77,6 +80,23 @@ def named(pairs, ids):
         (*sorted((ids[i], ids[j])), s)
         for i, j, s in zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True)
     }
+
+
+@dataclass(frozen=True)
+class InMemory(Collection):
+    """Documents in some shards."""
+
+    documents: tuple
+    n_shards: int = 1
+
+    def shards(self):
+        size = -(-len(self.documents) // max(1, self.n_shards))
+        return [partial(iter, self.documents[k * size : (k + 1) * size]) for k in range(self.n_shards)]
+
+
+def pages_of(*contents, **more):
+    """Return pages as a collection."""
+    return InMemory(tuple(Document(id=str(k), content=content, **more) for k, content in enumerate(contents)))
 
 
 class StopsAt:

@@ -60,7 +60,7 @@ class TestFormats:
             (b"A text, of words\n", "folder"),
         ],
     )
-    def test_one_file_is_told_by_its_content(self, tmp_path, content, name):
+    def test_the_format_of_a_file_is_detected_from_its_content(self, tmp_path, content, name):
         (tmp_path / "input.txt").write_bytes(content)
         assert format_of(str(tmp_path / "input.txt")) == name
 
@@ -84,16 +84,6 @@ def test_pairs_and_clusters_are_tables_on_standard_output(tmp_path):
     assert len(clusters.splitlines()) == 13
 
 
-def test_dedup_writes_the_copy_and_says_why(tmp_path):
-    rows(tmp_path / "pages.jsonl.gz", "html")
-    done = command("dedup", "pages.jsonl.gz", "--out", "kept", "--tau", 0.3, "--workers", 1, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    kept = gzip.decompress((tmp_path / "kept" / "pages.jsonl.gz").read_bytes()).splitlines()
-    removed = (tmp_path / "kept-results" / "removed.csv").read_text().splitlines()[1:]
-    assert len(kept) + len(removed) == 12
-    assert removed
-
-
 def test_a_store_that_no_run_has_decided_has_no_threshold(tmp_path):
     """A stopped first run would have resumed at another threshold than it began with."""
     path = tmp_path / "x.jsonl"
@@ -107,7 +97,7 @@ def test_a_store_that_no_run_has_decided_has_no_threshold(tmp_path):
     assert planned(words, tmp_path)[0].tau == 0.25
 
 
-def test_a_threshold_is_looked_for(tmp_path, capsys):
+def test_a_threshold_is_proposed(tmp_path, capsys):
     path = rows(tmp_path / "pages.parquet", "body")
     main(["threshold", str(path), "--text", "body", "--workers", "1", "--out", str(tmp_path / "out")])
     [page] = (tmp_path / "out").rglob("threshold.html")
@@ -124,7 +114,7 @@ def test_a_tilde_behind_an_equals_sign_is_the_home(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["paris"], "there is no verb 'paris'; did you mean 'pairs'? `spotsigs --help`"),
         (["pairs", "/nowhere"], "/nowhere does not exist"),
@@ -146,16 +136,16 @@ def test_a_tilde_behind_an_equals_sign_is_the_home(monkeypatch, tmp_path):
         (["pairs", str(TINY), "--format", "jsonnl"], "did you mean 'jsonl'?"),
     ],
 )
-def test_a_mistake_is_one_sentence(words, says, capsys):
+def test_a_mistake_is_one_sentence(words, message, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(words)
-    assert says in str(stopped.value)
+    assert message in str(stopped.value)
     assert str(stopped.value).startswith("error: ")
     assert len(str(stopped.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize("words", [["run.py", "data=tiny"], ["-m", "spotsigs", "pairs", "x"]], ids=" ".join)
-def test_outside_of_the_environment_it_says_what_is_missing(words):
+def test_outside_of_the_environment_it_prints_what_is_missing(words):
     bare = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     done = subprocess.run([sys.executable, "-S", *words], cwd=ROOT, env=bare, capture_output=True, text=True)
     assert done.returncode == 1
@@ -227,7 +217,7 @@ def test_every_verb_works_on_the_plain_install(tmp_path):
     assert (tmp_path / "spotsigs-threshold" / "threshold.html").is_file()
 
 
-def test_messages_speak_the_language_of_the_command(tmp_path):
+def test_messages_have_the_syntax_of_the_command(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"body": "the cat"}\n')
     (tmp_path / "y.jsonl").write_text('{"text": "the cat is here"}\n{"text": 7}\n')
     done = command("pairs", "x.jsonl", cwd=tmp_path)

@@ -71,13 +71,6 @@ def test_run_py_has_it_or_names_the_command(ability, pages):
         assert "3 documents" in done.stdout
 
 
-def test_an_option_that_the_command_lacks_is_an_error(pages):
-    done = command("dedup", "pages.jsonl", "--out", "kept", "--duplicates", "content", cwd=pages)
-    assert done.returncode == 1
-    assert "the function has it, as in spotsigs.dedup(pages, duplicates=...)" in done.stderr
-    assert not (pages / "kept").exists()
-
-
 def test_a_function_states_which_function_has_its_missing_parameter():
     with pytest.raises(
         TypeError, match=r"^near_duplicates\(\) does not take clusters=; `spotsigs dedup` and spotsigs\.dedup have it$"

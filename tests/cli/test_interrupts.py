@@ -142,7 +142,7 @@ def test_twenty_signals_at_random_times(tmp_path, sent):
         check_stopped(folder, run, sent, seconds)
 
 
-def test_an_interrupt_waits_until_results_are_in_place():
+def test_an_interrupt_waits_until_results_are_published():
     """It came between the copy and its tables: the copy was there, and the same command refused."""
     former = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -158,7 +158,7 @@ def test_an_interrupt_waits_until_results_are_in_place():
         signal.signal(signal.SIGINT, former)
 
 
-def test_another_thread_can_put_results_in_place():
+def test_another_thread_can_publish_results():
     done = []
 
     def work():

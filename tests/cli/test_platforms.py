@@ -92,7 +92,7 @@ def test_the_wheel_works_outside_of_the_checkout_in_a_path_with_spaces_and_lette
 
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
-def test_neither_package_nor_home_can_be_written_to(wheel, tmp_path):
+def test_neither_package_nor_home_folder_is_writable(wheel, tmp_path):
     place = installed(wheel, tmp_path / "site")
     home, work, temporary = (tmp_path / name for name in ("home", "work", "tmp"))
     for folder in (home, work, temporary):
@@ -189,11 +189,11 @@ class TestKernelCache:
         place = nowhere / f"spotsigs-kernels-{os.getuid()}"
         assert os.environ.pop(kernel_cache.KEY) == str(place)
         assert place.stat().st_mode & 0o777 == 0o700
-        told = []
-        numba = SimpleNamespace(core=SimpleNamespace(config=SimpleNamespace(reload_config=lambda: told.append(1))))
+        reloaded = []
+        numba = SimpleNamespace(core=SimpleNamespace(config=SimpleNamespace(reload_config=lambda: reloaded.append(1))))
         monkeypatch.setitem(sys.modules, "numba", numba)
         kernel_cache.set_cache_folder()
-        assert (os.environ[kernel_cache.KEY], told) == (str(place), [1])
+        assert (os.environ[kernel_cache.KEY], reloaded) == (str(place), [1])
 
     @pytest.mark.parametrize("prepared", ["open", "link", "file"])
     def test_one_that_others_may_have_prepared_is_not_taken(self, nowhere, prepared):
@@ -211,7 +211,7 @@ class TestKernelCache:
         assert found != place
         assert (found.parent, found.stat().st_mode & 0o777, list(found.iterdir())) == (nowhere, 0o700, [])
 
-    def test_a_usual_place_or_one_that_is_given_is_left_alone(self, nowhere, monkeypatch):
+    def test_a_writable_or_configured_cache_folder_is_not_changed(self, nowhere, monkeypatch):
         monkeypatch.setenv(kernel_cache.KEY, "given")
         kernel_cache.set_cache_folder()
         assert os.environ[kernel_cache.KEY] == "given"

@@ -101,7 +101,7 @@ def test_a_single_run_imports_neither_plots_nor_frames(tmp_path):
     assert done.stdout.splitlines()[-1] == "set()"
 
 
-def test_a_run_says_once_that_it_compiles(tmp_path):
+def test_a_run_prints_once_that_it_compiles(tmp_path):
     code = (
         "import sys; from spotsigs.terminal import announce_compilation; announce_compilation(sys.stdout);"
         "from numba import njit; one = njit(lambda x: x); one(1); one(1.0); one(1)"

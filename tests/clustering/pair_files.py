@@ -1,4 +1,4 @@
-"""Pairs on disk, as a join writes them, and engines that record their tasks."""
+"""Pairs on disk, as a join writes them."""
 
 import numpy as np
 
@@ -26,19 +26,3 @@ def random_pairs(rng, n, m):
     some = i != j
     i, j = np.minimum(i, j)[some], np.maximum(i, j)[some]
     return Pairs.build(i, j, (1 + (i * 7 + j * 13) % 9) / 10, n)
-
-
-class Counting:
-    """An engine that records the name of each task, and stops before one of them."""
-
-    processes = 0
-
-    def __init__(self, stop=None):
-        self.tasks, self.stop = [], stop
-
-    def map(self, function, tasks):
-        for task in tasks:
-            if len(self.tasks) == self.stop:
-                raise KeyboardInterrupt
-            self.tasks.append(function.__name__)
-            yield function(task)

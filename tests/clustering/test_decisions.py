@@ -252,7 +252,7 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
         assert row["chain"] == str(bool(own.chain[0])).lower()
 
 
-def test_a_name_that_is_not_utf8_is_said(tmp_path):
+def test_a_name_that_is_not_utf8_is_an_error(tmp_path):
     names = Strings(np.frombuffer(b"a\xff", np.uint8), np.array([0, 1, 2]))
     with pytest.raises(InputError, match="a name in the store is not UTF-8"):
         names.arrow(np.array([0, 1]))
@@ -283,7 +283,7 @@ def test_scores_order_as_numbers_do(scores, keep):
     assert np.argsort(rank, kind="stable").tolist() == wanted + [row for row in range(len(values)) if row not in known]
 
 
-def test_the_newest_is_told_by_microseconds():
+def test_dates_are_compared_by_microseconds():
     dates = ["2024-01-01T00:00:00.25Z", "2024-01-01T00:00:00.750001Z", "2024-01-01T00:00:00.75Z", None]
     rank = priority(Keep.newest, 4, dates=dates)
     assert np.argsort(rank, kind="stable").tolist() == [1, 2, 0, 3]

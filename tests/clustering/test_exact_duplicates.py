@@ -38,7 +38,7 @@ def reasons(run):
 
 
 @given(st.data())
-def test_copies_and_their_pairs_are_those_of_a_look_at_every_pair(data):
+def test_exact_duplicates_and_their_pairs_are_those_of_brute_force(data):
     n = data.draw(st.integers(0, 12))
     content = data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
     text = [data.draw(st.integers(0, 3)) if content.index(c) == k else None for k, c in enumerate(content)]
@@ -136,7 +136,7 @@ def test_the_band_is_counted_over_distinct_pages_and_not_over_few():
 
 
 @pytest.mark.parametrize(("choice", "n"), [("text", 10), ("content", 4), ("off", 1)])
-def test_which_pages_are_copies_is_asked_for(tmp_path, choice, n):
+def test_the_rule_for_exact_duplicates_is_an_option(tmp_path, choice, n):
     pages = {"a.html": BRIDGE, "b.html": BRIDGE, "c.html": f"<!-- c -->{BRIDGE}", "d.html": TABLE, "e.html": TABLE}
     pages |= {"f.html": f"<i></i>{TABLE}"}
     asked = ["data=folder", folder(tmp_path / "in", pages), "engine=serial", f"duplicates={choice}"]
@@ -153,7 +153,7 @@ def test_which_pages_are_copies_is_asked_for(tmp_path, choice, n):
     assert {pair[:2] for pair in found} == bridges | tables.get(choice, set())
 
 
-def test_what_is_removed_says_why_and_what_is_kept_whether_it_was_compared(tmp_path):
+def test_removed_pages_have_a_reason_and_kept_ones_whether_they_were_compared(tmp_path):
     pages = {
         "1.html": TABLE,
         "2.html": TABLE,

@@ -16,12 +16,7 @@ from spotsigs.records import Measure, Overlap
 
 TABLES = {
     "pairs.parquet",
-    "clusters.parquet",
-    "clusters.csv",
-    "kept.csv",
-    "removed.csv",
-    "kept.parquet",
-    "removed.parquet",
+    *(f"{name}.{kind}" for name in ("clusters", "kept", "removed") for kind in ("csv", "parquet")),
 }
 
 

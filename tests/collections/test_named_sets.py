@@ -75,14 +75,8 @@ def test_documents_of_ir_datasets_are_read_by_type(monkeypatch):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (
-            lambda: HuggingFace(path="org/pges"),
-            "data.split=train cannot be loaded: org/pges was not",
-        ),
-        (
-            lambda: HuggingFace(path="org/pages", id_column="ids"),
-            "org/pages has no column 'ids'; did you",
-        ),
+        (lambda: HuggingFace(path="org/pges"), "data.split=train cannot be loaded: org/pges was not"),
+        (lambda: HuggingFace(path="org/pages", id_column="ids"), "org/pages has no column 'ids'; did you"),
         (lambda: HuggingFace(path="org/pages", text_column="body"), "neither a column 'html' nor 'body'; name one by"),
         (lambda: IrDataset(path="pags"), "data.path=pags: ir_datasets has no such data set"),
         (lambda: IrDataset(path="queries"), "data.path=queries: the data set has no documents"),

@@ -6,30 +6,19 @@ import json
 import stat
 import sys
 import tarfile
-from collections import Counter
 from pathlib import Path
 
 import pytest
 from archives import read
-from hydra.utils import instantiate
-from omegaconf import OmegaConf
 
 from data.collections import fetching
 from data.collections.gold.random_streams import Dice
 from data.collections.newsframes import NewsFrames, ReutersVersions, deciding_files
-from data.collections.newsframes.assembly import drifted, plan, printed, sizes
+from data.collections.newsframes.assembly import drifted, plan, printed
 from data.collections.newsframes.density import density, with_density
 from data.collections.newsframes.frames import AnnotatedPage, Frame, frame, visible
 from data.collections.newsframes.packages import selectors
-from data.collections.newsframes.reuters_stories import (
-    NewsStory,
-    Text,
-    apart,
-    edited,
-    paragraphs,
-    resent,
-    words,
-)
+from data.collections.newsframes.reuters_stories import NewsStory, Text, apart, edited, paragraphs, resent, words
 from spotsigs.errors import InputError
 from spotsigs.records import Document
 from spotsigs.text.visible import visible_text
@@ -263,43 +252,6 @@ def made(n_frames=6, n_stories=3):
     return stories, frames
 
 
-def test_pages_hold_the_story_and_the_frame():
-    stories, frames = made()
-    text = stories[0].texts[1]
-    page = printed(frames[0], text)
-    seen = " ".join(visible_text(Document(id="a", content=page)).split())
-    assert f"Head 0 <1> {text.paragraphs[0]} Two & <b> Buy f0" in seen
-    assert "told today" not in page
-    assert "<title>Head 0 &lt;1&gt; - The f0 Times</title>" in page
-    assert 'content="Head 0 &lt;1&gt;"' in page
-    assert page.count('<p class="t">') == 2
-    many = Text("9", "h", tuple(f"part {i}" for i in range(20)))
-    assert printed(frames[0], many).count('<p class="t">') == 20
-    assert words(visible(printed(frames[0], many))).count("part") == 20
-
-
-def test_frames_are_used_evenly_and_never_twice_with_one_version():
-    stories, frames = made(n_frames=8, n_stories=4)
-    placed = plan(stories, frames, 30, seed=5)
-    assert len({(p.story, p.version, p.frame) for p in placed}) == len(placed) == 30
-    uses = Counter(page.frame for page in placed)
-    assert max(uses.values()) - min(uses.values()) <= 2  # a big story may have to pass over a free frame
-    for story in range(4):
-        turns = Counter(page.version for page in placed if page.story == story)
-        assert max(turns.values()) - min(turns.values()) <= 1
-    assert placed == sorted(placed, key=lambda page: page.id)
-    assert plan(stories, frames, 30, seed=6) != placed
-
-
-def test_cluster_sizes_are_uneven():
-    found = sizes(2160, 87, seed=5)
-    assert sum(found) == 2160
-    assert min(found) >= 2
-    assert 130 <= found[0] <= 210
-    assert 10 <= found[43] <= 18
-    assert sizes(2160, 87, seed=6) != found
-
-
 def test_a_plan_that_cannot_be():
     stories, frames = made(n_frames=2)
     with pytest.raises(InputError, match="pages must be at least 6, two for each of 3 stories, got 5"):
@@ -361,13 +313,6 @@ def test_versions_alone(tarballs):
     assert len({document.cluster for document in found}) == 5
     assert all(document.media_type == "text/plain" for document in found)
     assert found[0].content.startswith("STORY NUMBER 0 GOES OUT\n\n")
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"), [("newsframes", NewsFrames()), ("reuters_versions", ReutersVersions())], ids=str
-)
-def test_configuration(name, expected):
-    assert instantiate(OmegaConf.load(ROOT / f"conf/data/{name}.yaml")) == expected
 
 
 @pytest.mark.parametrize(

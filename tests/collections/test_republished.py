@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 from folders import rows_of
-from hydra.utils import instantiate
-from omegaconf import OmegaConf
 
 from data.collections import fetching, republished
 from data.collections.republished import Republished
@@ -130,11 +128,6 @@ def test_a_release_without_pages(releases):
 def test_choices_that_cannot_be(choice, message):
     with pytest.raises(InputError, match=message):
         Republished(**choice)
-
-
-@pytest.mark.parametrize(("name", "paths"), [("republished", 30), ("manuals", 30), ("republished2", 200)])
-def test_configuration(name, paths):
-    assert instantiate(OmegaConf.load(ROOT / f"conf/data/{name}.yaml")) == Republished(releases=name, paths=paths)
 
 
 def test_every_release_has_a_checksum():

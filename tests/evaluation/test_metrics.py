@@ -58,13 +58,6 @@ def test_macro_averages_equal_their_definitions(drawn):
         np.testing.assert_allclose(value, np.mean(values) if values else np.nan)
 
 
-def test_documents_without_a_cluster_are_duplicates_of_nothing():
-    truth = Truth.from_clusters(["a", "a", None, None])
-    quality = evaluate(pairs_within([1, 1, 1, 1]), truth, resamples=0)
-    assert (quality.pairs.true_pairs, quality.pairs.reported_pairs, quality.pairs.positive_pairs) == (1, 6, 1)
-    assert Truth.from_clusters([None, None]) is None
-
-
 def test_documents_of_no_cluster_share_the_last_tally():
     truth = Truth.from_clusters(["a", "a", "b", None, None])
     pairs = Pairs.build(np.array([0, 0, 2, 3]), np.array([1, 2, 3, 4]), np.ones(4), 5)
@@ -78,16 +71,6 @@ def test_relative_recall_of_a_single_pair_and_of_rows_whose_product_needs_64_bit
     assert relative_recall(base, base) == 1
     assert relative_recall(Pairs.build(np.array([n - 3]), np.array([n - 1]), np.ones(1), n), base) == 0
     assert np.isnan(relative_recall(base, base.at(2)))
-
-
-def test_averages_over_the_last_axis():
-    true, false, missed = np.array([[1.0, 3.0]]), np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
-    np.testing.assert_allclose(micro_averages(true, false, missed).ravel(), [0.8, 0.8, 0.8])
-    macro = macro_averages(true, false, missed).ravel()
-    np.testing.assert_allclose(macro, [(1 / 3 + 1) / 2, (1 + 0.75) / 2, (0.5 + 6 / 7) / 2])
-    two = np.array([[1.0, 3.0], [4.0, 0.0]]), np.array([[1.0, 0.0], [2.0, 2.0]]), np.array([[0.0, 1.0], [4.0, 1.0]])
-    expected = [[4 / 5, 4 / 8], [4 / 5, 4 / 9], [8 / 10, 8 / 17]]
-    np.testing.assert_allclose(micro_averages(*two), expected)
 
 
 def drawn_truth(documents=60, clusters=12, seed=3):
@@ -178,15 +161,6 @@ def test_resampled_averages_are_those_of_the_clusters_that_are_drawn():
     for sample, weights in enumerate(samples.astype(int)):
         repeated = [np.repeat(tally, weights, axis=1) for tally in two]
         np.testing.assert_allclose(found[:, sample], micro_averages(*repeated))
-
-
-def test_b_cubed_is_of_the_clusters_that_are_given():
-    truth = Truth.from_clusters(["a", "a", "b", "b"])
-    alone = cluster(pairs_within([0, 1, 2, 3]))
-    quality = evaluate(pairs_within([0, 0, 1, 1]), truth, alone, resamples=0)
-    assert (quality.bcubed.precision, quality.bcubed.recall) == (1, 0.5)
-    assert quality.bcubed.f1 == pytest.approx(2 / 3)
-    assert quality.f1 == 1
 
 
 def test_clusters_without_names_count():

@@ -75,16 +75,16 @@ def test_other_pages_than_those_judged_have_no_measure(n):
 
 
 def test_a_run_with_a_copy_reports_it(tmp_path):
-    said = ran(tmp_path / "copied", "data=tiny", "tau=0.3", f"copy={tmp_path / 'copy'}")
+    printed = ran(tmp_path / "copied", "data=tiny", "tau=0.3", f"copy={tmp_path / 'copy'}")
     figures = json.loads((tmp_path / "copied/metrics.json").read_text())
     assert 0 < figures["text_lost"] < 1
     shares = f"{100 * figures['text_lost']:.1f} %, {100 * figures['sentences_lost']:.1f} % of the sentences"
-    assert f"text lost: {shares}; {figures['removed_mostly_lost']} removed page" in said
+    assert f"text lost: {shares}; {figures['removed_mostly_lost']} removed page" in printed
     own = pd.read_csv(tmp_path / "copied/removed.csv")["text_lost"]
     assert figures["removed_mostly_lost"] == (own > 0.5).sum()
     assert own.between(0, 1).all()
     on_disk = ran(tmp_path / "disk", "data=tiny", "tau=0.3", "memory=1GB", f"copy={tmp_path / 'other'}")
-    assert re.findall("text lost.*", on_disk) == re.findall("text lost.*", said)
+    assert re.findall("text lost.*", on_disk) == re.findall("text lost.*", printed)
 
 
 def test_a_run_without_a_copy_does_not_read_again(tmp_path):
@@ -94,17 +94,17 @@ def test_a_run_without_a_copy_does_not_read_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("lost", "mostly", "removed", "says"),
+    ("lost", "mostly", "removed", "message"),
     [
         (0.06, 0, 100, "6.0 % of the text is in no kept page"),
         (0.04, 2, 100, "most of the text of 2 of 100 removed pages is in no kept page"),
     ],
 )
-def test_lost_text_is_warned_about(lost, mostly, removed, says):
+def test_lost_text_is_warned_about(lost, mostly, removed, message):
     method = configured("data=tiny").method
     with command_spelling():
         found = text_warning(method.at(0.25), lost, mostly, removed)
-    assert found == f"warning: {says}; give a higher threshold, as in --tau 0.35"
+    assert found == f"warning: {message}; give a higher threshold, as in --tau 0.35"
     assert text_warning(method.at(0.25), lost, mostly, 99) == ""
     assert text_warning(method.at(0.95), lost, mostly, removed) == ""
     assert text_warning(method.at(0.25), 0.05, 1, removed) == ""
@@ -142,6 +142,6 @@ def test_batches_with_samples_of_different_size_are_counted_alike():
 def test_a_store_of_a_run_without_a_copy_gives_the_same(tmp_path):
     words = ("data=tiny", "tau=0.3", "memory=1GB", "boilerplate=remove", f"store={tmp_path / 'store'}")
     ran(tmp_path / "first", *words)
-    said = ran(tmp_path / "again", *words, f"copy={tmp_path / 'copy'}")
+    printed = ran(tmp_path / "again", *words, f"copy={tmp_path / 'copy'}")
     fresh = ran(tmp_path / "fresh", *words[:4], f"copy={tmp_path / 'other'}")
-    assert re.findall("text lost.*", said) == re.findall("text lost.*", fresh) != []
+    assert re.findall("text lost.*", printed) == re.findall("text lost.*", fresh) != []

@@ -50,7 +50,7 @@ def test_evidence():
 
 
 @pytest.mark.parametrize(
-    ("similarities", "says"),
+    ("similarities", "message"),
     [
         ([], "only 0 pairs"),
         ([0.5] * (FEWEST - 1), "a histogram needs"),
@@ -63,10 +63,10 @@ def test_evidence():
         (np.concatenate([UNRELATED, [0.9, 0.95]]), "no valley"),
     ],
 )
-def test_refused_with_a_reason(similarities, says):
+def test_refused_with_a_reason(similarities, message):
     found = suggest(np.array(similarities, np.float64))
     assert found.tau is None
-    assert says in found.reason
+    assert message in found.reason
 
 
 def test_the_valley_before_the_copies_and_not_another_one():

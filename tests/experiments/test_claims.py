@@ -201,17 +201,7 @@ def test_generated_pages_decide_no_claim_about_quality():
 )
 def test_the_verdict_does_not_depend_on_the_kind_of_rule(rule):
     """A value of the sources that differs is contradicted, and one that agrees reproduced, whatever states it."""
-    claim = claim_of(kind="errata", on="none")
-    entry = {
-        "kind": "errata",
-        "where": "x",
-        "says": "y",
-        "published": "1",
-        "experiment": "e",
-        "fact": "f",
-        "on": "none",
-    }
-    claim = parsed_claim(entry | rule)
+    claim = claim_of(kind="errata", on="none", above=None, **rule)
     assert Judged(claim=claim, fact=Fact(name="f", value=-2)).verdict is Verdict.CONTRADICTED
     assert Judged(claim=claim, fact=Fact(name="f", value=1)).verdict is Verdict.REPRODUCED
 

@@ -118,17 +118,6 @@ def test_one_method_alone_is_compared(tmp_path):
     assert "curves.svg" in printed
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_a_narrow_table_has_every_figure_of_quality(results, width, monkeypatch, tmp_path):
-    monkeypatch.setenv("COLUMNS", str(width))
-    table = compared(tmp_path, "data=tiny", "methods=[spotsigs, shingles1, imatch]").partition("curves.svg")[0]
-    table = table[table.index("Methods on") :]
-    assert max(map(len, table[: table.rindex("\n")].splitlines())) <= width
-    for name in ("f1", "macro_f1", "bcubed_f1"):
-        for value in pd.read_csv(tmp_path / "compare" / "compare.csv")[name]:
-            assert f"{value:.3f}".removeprefix("0") in table
-
-
 def test_the_usual_collections_are_not_those_of_data(monkeypatch, tmp_path):
     words = ("experiment=practice", "data=tiny", "experiment.panels={}", "workers=1", "engine=serial")
     done = front_door(*words, f"experiment.results={tmp_path}")

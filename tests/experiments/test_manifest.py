@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from folders import contents
 from hydra import initialize_config_dir
 from runs import configured
 
@@ -41,11 +42,11 @@ def write(tmp_path):
     return written
 
 
-def test_a_complete_run_replaces_and_says_how_to_undo(tmp_path, write):
+def test_a_complete_run_replaces_and_prints_how_to_undo(tmp_path, write):
     results = tmp_path / "results"
     assert "restores" not in write("first")
-    said = write("second")
-    assert f"`git checkout -- {results / 'figure4'} {results / 'manifest.csv'}` restores" in said
+    printed = write("second")
+    assert f"`git checkout -- {results / 'figure4'} {results / 'manifest.csv'}` restores" in printed
     [row] = read(results)
     assert (row.file, row.command, row.commit) == ("figure4/figure4.csv", "run.py experiment=figure4", HEAD)
     assert (row.seconds, row.inputs) == (1.5, '{"gold": "1a"}')
@@ -76,7 +77,7 @@ def test_a_clean_complete_run_has_no_problem():
     assert problems(ABOUT) == []
 
 
-def test_violations_are_found(tmp_path, write):
+def test_violations_are_detected(tmp_path, write):
     results = tmp_path / "results"
     write("first")
     [row] = read(results)
@@ -146,13 +147,10 @@ class TestRunsOfAnExperiment:
         with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
             return study.run(mine)
 
-    def contents(self, folder):
-        return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
     def test_a_complete_one_replaces_all_files(self, results):
-        said = self.run()
-        assert "results/figure4/figure4.svg" in said
-        assert "`git checkout -- results/figure4` restores" in said
+        printed = self.run()
+        assert "results/figure4/figure4.svg" in printed
+        assert "`git checkout -- results/figure4` restores" in printed
         assert not (results / "figure4/old.csv").exists()
         assert check(results) == []
         assert {row.inputs.count("Tiny") for row in read(results)} == {1}
@@ -166,28 +164,28 @@ class TestRunsOfAnExperiment:
         ],
     )
     def test_a_partial_or_disturbed_one_is_a_variant(self, results, then, reason):
-        before = self.contents(results / "figure4")
-        said = self.run(then)
-        assert reason in said
-        assert "results/variants/figure4/figure4.svg" in said
+        before = contents(results / "figure4")
+        printed = self.run(then)
+        assert reason in printed
+        assert "results/variants/figure4/figure4.svg" in printed
         assert (results / "variants/figure4/figure4.csv").exists()
-        assert self.contents(results / "figure4") == before
+        assert contents(results / "figure4") == before
         assert not (results / "manifest.csv").exists()
 
     def test_other_overrides_are_a_variant(self, results, monkeypatch):
         monkeypatch.setattr(study, "changed", lambda: ["experiment=figure4", "seed=3", "experiment.results=results"])
-        before = self.contents(results / "figure4")
+        before = contents(results / "figure4")
         assert "seed=3 is not the default configuration" in self.run()
-        assert self.contents(results / "figure4") == before
+        assert contents(results / "figure4") == before
 
     def test_an_interrupted_one_leaves_nothing(self, results):
         def interrupt(work):
             assert (work.folder / "figure4.csv").exists()
             raise KeyboardInterrupt
 
-        before = self.contents(results / "figure4")
+        before = contents(results / "figure4")
         with pytest.raises(KeyboardInterrupt):
             self.run(interrupt)
-        assert self.contents(results / "figure4") == before
+        assert contents(results / "figure4") == before
         assert not (results / "variants").exists()
         assert list((results / "runs").iterdir()) == []

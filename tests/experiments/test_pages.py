@@ -142,7 +142,7 @@ def facts(path: Path, outcomes, lowest=0.001):
     write_facts(path / "signatures/facts.csv", rows)
 
 
-def test_the_finding_is_said_where_all_hypotheses_hold(tmp_path):
+def test_the_finding_is_stated_where_all_hypotheses_hold(tmp_path):
     facts(tmp_path, {})
     lead, same, conclusion, cause = finding(tmp_path)
     assert "`republished` +.050 (−.010 to +.200), `newsframes` +.130 (−.010 to +.200): spots lead." in lead

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
 
-import pandas as pd
 import pytest
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
@@ -20,17 +19,6 @@ from experiments.run_folders import require_same, variant
 from spotsigs.errors import InputError
 
 ROOT = Path(__file__).parents[2]
-
-
-def test_no_run_of_a_sweep_overwrites_another(tmp_path):
-    words = ("-m", "data=tiny", "idf_max=0.85,1.0", "signature.d=1,2", "engine=serial")
-    done = front_door(*words, f"hydra.sweep.dir={tmp_path}")
-    assert done.returncode == 0, done.stderr
-    [path] = tmp_path.glob("sweeps/*/sweep.csv")
-    table = pd.read_csv(path)
-    assert list(zip(table["idf_max"], table["signature.d"], strict=True)) == [(0.85, 1), (0.85, 2), (1, 1), (1, 2)]
-    for _, row in table.iterrows():
-        assert json.loads((path.parent / row["folder"] / "metrics.json").read_text())["f1"] == row["f1"]
 
 
 class Best(Sweeper):
@@ -85,14 +73,14 @@ class TestCommittedResults:
         (tmp_path / "results" / "figure4" / "figure4.csv").write_text("committed\n")
         return tmp_path
 
-    def test_another_configuration_goes_to_a_folder_of_its_own(self, checkout):
+    def test_another_configuration_writes_to_another_folder(self, checkout):
         done = front_door("experiment=figure4", "data=tiny", "workers=2", cwd=checkout)
         assert done.returncode == 0, done.stderr
         assert (checkout / "results/figure4/figure4.csv").read_text() == "committed\n"
         own = checkout / "results/variants/data=tiny/figure4"
         assert "(tiny)" in json.loads((own / "figure4.json").read_text())["figure"]["caption"]
 
-    def test_the_reproductions_own_configuration_stays(self):
+    def test_the_reproductions_configuration_is_no_variant(self):
         done = front_door("experiment=table1", "workers=3", "--cfg", "job", "--resolve", "-p", "experiment")
         assert "results: results\n" in done.stdout, done.stderr
 

@@ -78,9 +78,9 @@ def test_memory_of_stages_is_traced(tmp_path, monkeypatch):
 
 @pytest.mark.long
 def test_a_small_run(tmp_path):
-    asked = ["experiment=scale", "engine=serial", f"experiment.results={tmp_path}", "experiment.memory=1GB"]
+    words = ["experiment=scale", "engine=serial", f"experiment.results={tmp_path}", "experiment.memory=1GB"]
     # a process of its own: its memory is what is measured
-    command = [sys.executable, "run.py", *asked, "experiment.documents=[600,700]"]
+    command = [sys.executable, "run.py", *words, "experiment.documents=[600,700]"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     for documents in (600, 700):

@@ -45,7 +45,7 @@ FEW = ["experiment.splits=4", "experiment.samples=5", "experiment.step=0.1"]
 
 
 @pytest.mark.long
-def test_every_signature_meets_every_treatment(tmp_path):
+def test_every_signature_is_evaluated_with_every_treatment(tmp_path):
     archive = f"data:'{TINY_GOLD} +data.cache={tmp_path}',site:'/(.+)-[0-9]+\\.html$'"
     run("signatures", tmp_path, f"+experiment.collections.tiny={{{archive}}}", *FEW)
     folder = tmp_path / "signatures"

@@ -17,6 +17,7 @@ import yaml
 from folders import rows_of
 from hydra import initialize_config_dir
 from hydra.errors import HydraException, MissingConfigException
+from in_process import front_door
 from runs import configured
 
 from experiments.claims.facts import read_facts
@@ -146,7 +147,7 @@ class TestConfiguration:
         assert methods["I-Match"].idf_filter.idf_max == 0.75
 
     @pytest.mark.parametrize("name", ["signatures"])
-    def test_an_experiment_of_its_own_collections_refuses_others(self, name):
+    def test_an_experiment_with_fixed_collections_refuses_others(self, name):
         """It computed its own collections, whatever data was named."""
         study = configured(f"experiment={name}", "data=tiny").experiment
         require_read(study, name, ["data=newsframes", "data.accept_licence=true"])
@@ -156,7 +157,7 @@ class TestConfiguration:
 
     def test_an_override_that_is_not_read_ends_the_run(self):
         words = ["experiment=figure5", "matcher=lsh_native", "signature=shingles1", "idf_min=0.9", "sets=true"]
-        done = subprocess.run([sys.executable, "run.py", *words], cwd=ROOT, capture_output=True, text=True, timeout=300)
+        done = front_door(*words)
         assert done.returncode == 1
         assert done.stderr.startswith("error: experiment=figure5 does not read matcher")
         assert len(done.stderr.splitlines()) == 1

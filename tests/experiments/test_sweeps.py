@@ -259,23 +259,7 @@ class TestBand:
         assert planned(tmp_path, *words)[0].band == band
 
 
-@pytest.fixture(scope="module")
-def clone(tmp_path_factory):
-    """A clean checkout."""
-    if not (ROOT / ".git").exists():
-        pytest.skip("no git checkout")
-    folder = tmp_path_factory.mktemp("clone") / "checkout"
-    subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{ROOT}", str(folder)], check=True)
-    return folder
-
-
-def python(code, cwd):
-    done = subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
-
-
-def test_changed_and_new_code_is_dirty_and_results_are_not(clone):
-    code = """
+DIRTY = """
 from pathlib import Path
 from spotsigs.runs.provenance import provenance
 for path in ("results/README.md", "baselines/mine.py", "run.py"):
@@ -284,4 +268,11 @@ for path in ("results/README.md", "baselines/mine.py", "run.py"):
     print(provenance()["dirty"])
     Path(path).write_bytes(before) if before else Path(path).unlink()
 """
-    assert python(code, clone) == ["False", "True", "True"]
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no git checkout")
+def test_changed_and_new_code_is_dirty_and_results_are_not(tmp_path):
+    subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{ROOT}", str(tmp_path / "clone")], check=True)
+    command = [sys.executable, "-c", DIRTY]
+    done = subprocess.run(command, cwd=tmp_path / "clone", capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "True"]

@@ -6,7 +6,6 @@ import bz2
 import csv
 import gzip
 import io
-import os
 import random
 import re
 import tempfile
@@ -156,20 +155,24 @@ def test_the_lines_before_the_damage_of_a_stream_are_records(kind, pack):
     ends = {"jsonl": rb"(?m)^.+\n", "csv": rb"(?m)^\"d.+\n", "trec": rb"</DOC>"}
 
     @examples(8)
-    @given(st.integers(len(content) // 8, len(content) - 1))
-    def check(cut):
+    @given(st.integers(len(content) // 8, len(content) - 1), st.sampled_from([1000, 1 << 23]))
+    def check(cut, shard_bytes):
         before = STREAMS[pack]().decompress(content[:cut])
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "x")
             path.write_bytes(content[:cut])
             try:
-                found = [record for shard in FORMATS[kind](path=str(path)).shards() for record in shard()]
+                found = [
+                    record
+                    for shard in FORMATS[kind](path=str(path), shard_bytes=shard_bytes).shards()
+                    for record in shard()
+                ]
             except InputError:
                 assert not before
                 return
         documents = [record.id for record in found if isinstance(record, Document)]
         assert documents == [f"d{k}" for k in range(len(re.findall(ends[kind], before)))]
-        assert "x" in [record.id for record in found if isinstance(record, Skipped)]
+        assert [record.id for record in found if isinstance(record, Skipped)].count("x") == 1
 
     check()
 
@@ -205,33 +208,6 @@ def test_functions_lose_nothing(kind):
         assert left == [texts[k] for k in first]  # equal pages are duplicates, others share hardly any signature
 
     check()
-
-
-@pytest.mark.parametrize("pack", PACK)
-@pytest.mark.parametrize("kind", ["warc", "arc"])
-def test_archives_are_copied_bit_by_bit(tmp_path, kind, pack):
-    """warcio reads headers and payloads of what stays, in the original and in the copy."""
-    docs = [(f"d{k}", prose(k % 7), False) for k in range(30)]
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / f"x.{kind}{pack}").write_bytes(archive(docs, kind, pack))
-    dedup(tmp_path)
-    removed = set(listed(tmp_path / "out-results" / "removed.csv"))
-    assert removed == {f"http://x/d{k}" for k in range(7, 30)}
-
-    def read(folder):
-        content = UNPACK[pack]((tmp_path / folder / f"x.{kind}{pack}").read_bytes())
-        return [
-            (str(record.rec_headers), str(record.http_headers), record.raw_stream.read())
-            for record in ArchiveIterator(io.BytesIO(content), no_record_parse=False)
-        ], content
-
-    (before, whole), (after, left) = read("in"), read("out")
-    assert after == [record for record in before if page(record[0]) not in removed]
-    if kind == "warc":
-        starts = [match.start() for match in re.finditer(rb"(?m)^WARC/1\.[01]\r\n", whole)]
-        pieces = [whole[a:b] for a, b in zip(starts, [*starts[1:], len(whole)], strict=True)]
-        assert left == b"".join(piece for piece in pieces if not any(uri(piece) == name.encode() for name in removed))
-        assert os.path.getsize(tmp_path / "out" / f"x.{kind}{pack}") > 0
 
 
 NUMBER = b"WARC-Segment-Number: %d\r\nContent-Type:"
@@ -290,12 +266,6 @@ def test_fragments_segments_requests_and_damage_in_any_member(tmp_path, pack, la
 
 
 TABLES = ("kept.csv", "removed.csv", "skipped.csv")
-
-
-def page(header):
-    """Return the address of a record, as warcio shows its header."""
-    found = re.search(r"(?:WARC-Target-URI|uri): (\S+)", header)
-    return found[1] if found else header.split(" ")[0]
 
 
 def uri(piece):

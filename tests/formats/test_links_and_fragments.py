@@ -38,7 +38,11 @@ def test_links_to_folders_above_and_to_files_outside_are_listed(tmp_path, patter
     assert "outside the folder is not followed" in skipped["outside.html"]
     collection.copy(tmp_path, lambda document: False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "other.html"]
-    assert found_by(Folder(path=str(folder / "out*.html")))[0] == ["outside.html"]
+    assert found_by(Folder(path=str(folder / "out*.html"))) == (["outside.html"], {})  # a pattern follows links
+    (tmp_path / "else").mkdir()
+    (tmp_path / "other.html").rename(tmp_path / "else" / "z.html")
+    (folder / "link").symlink_to("../else")
+    assert found_by(Folder(path=str(folder / "l*" / "*.html"))) == (["link/z.html"], {})
 
 
 def test_only_results_of_spotsigs_are_left_out_and_they_are_listed(tmp_path):

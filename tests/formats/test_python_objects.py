@@ -93,7 +93,7 @@ def test_which_page_stays():
 
 
 @pytest.mark.parametrize(
-    ("pages", "says"),
+    ("pages", "message"),
     [
         ({"a": PAGE, "b": PAGE}, "iterates over its keys"),
         (
@@ -105,8 +105,8 @@ def test_which_page_stays():
         (7, "contains no pages"),
     ],
 )
-def test_names_are_never_compared_in_place_of_pages(pages, says):
-    with pytest.raises(InputError, match=says):
+def test_names_are_never_compared_in_place_of_pages(pages, message):
+    with pytest.raises(InputError, match=message):
         spotsigs.near_duplicates(pages)
 
 

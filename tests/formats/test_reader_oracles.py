@@ -170,19 +170,6 @@ def test_an_impossible_length_costs_one_record(tmp_path, kind, pack, length):
     assert fault.id.startswith("x.")
 
 
-@pytest.mark.parametrize("pack", PACK)
-def test_a_length_beyond_the_file_hides_no_other_record(tmp_path, pack):
-    parts = crawl(4, random.Random(1))
-    for wanted in (b"Content-Length: 999999999999", b"Content-Length: 999999"):
-        head, _, rest = parts[1].partition(b"Content-Length: ")
-        parts[1] = head + wanted + rest[rest.index(b"\r\n") :]
-        path = tmp_path / f"x.warc{pack}"
-        path.write_bytes(packed(parts, pack))
-        found = read(Warc(path=str(path)))
-        assert [r.id for r in found if isinstance(r, Document)] == ["http://x/0", "http://x/2", "http://x/3"]
-        assert len(found) == 4
-
-
 # bodies
 
 PAGE = b"<html><p>the plan is a new bridge and the river is long " * 20
@@ -297,10 +284,6 @@ def in_a_file(name, content, collection, **more):
         path = Path(folder, name)
         path.write_bytes(content)
         return [(r.id, r.content) if isinstance(r, Document) else r for r in read(collection(path=str(path), **more))]
-
-
-def in_bytes(rows):
-    return [(doc_id, text.encode()) for doc_id, text in rows]
 
 
 @given(ROWS, st.sampled_from(["", ".gz", ".zst"]), st.sampled_from([20, 1 << 20]), st.sampled_from(["", "\ufeff"]))

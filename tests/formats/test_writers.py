@@ -1,6 +1,5 @@
 """Copies of collections without removed documents, in every format."""
 
-import errno
 import gzip
 import json
 import os
@@ -9,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from archives import EVERY_FILE, MAKES, PACK, file_of, texts, write_copy
 
@@ -63,30 +61,6 @@ def contents(folder):
     return {p.relative_to(folder).as_posix(): content(p) for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-@pytest.mark.parametrize(("kind", "pack"), EVERY)
-@pytest.mark.parametrize("share", [0, 0.4, 1])
-def test_a_copy_has_what_is_kept_and_what_is_no_document(tmp_path, kind, pack, share):
-    collection = make(kind, pack, tmp_path / "in")
-    before = documents(collection)
-    assert len(before) == N
-    kept = np.random.default_rng(0).random(N) < share
-    write_copy(collection, [d.id for d in before], kept, tmp_path / "out")
-    if share == 1 and kind == "parquet":
-        assert pq.read_table(tmp_path / "out").equals(pq.read_table(tmp_path / "in"))
-    elif share == 1:
-        assert contents(tmp_path / "out") == contents(tmp_path / "in")
-    other = {"jsonl": b"broken {", "csv": b"ragged", "trec": b"between", "folder": b"p {}", "parquet": b""}
-    assert other.get(kind, b"\x89PNG") in b"".join(contents(tmp_path / "out").values())
-    copy = replace(collection, path=str(tmp_path / "out"))
-    after = documents(copy) if share or kind in ("csv", "parquet", "warc", "arc") else []
-
-    def bare(document):
-        named = "@" not in document.id and "#" not in document.id
-        return (document.id if named else None, document.content, document.cluster, document.date)
-
-    assert [bare(d) for d in after] == [bare(d) for d, stays in zip(before, kept, strict=True) if stays]
-
-
 @pytest.mark.parametrize(
     ("kind", "pack", "magic"),
     [("warc", ".gz", b"\x1f\x8b\x08"), ("warc", ".zst", b"\x28\xb5\x2f\xfd"), ("arc", ".gz", b"\x1f\x8b\x08")],
@@ -100,17 +74,13 @@ def test_a_copy_of_an_archive_is_an_archive_of_single_records(tmp_path, kind, pa
     assert len(documents(parts)) == N
 
 
-def test_copy_refuses_a_changed_collection_and_a_full_folder(tmp_path):
+def test_copy_refuses_a_collection_in_another_order(tmp_path):
     collection = make("jsonl", "", tmp_path / "in")
     ids = [d.id for d in documents(collection)]
     all_kept = np.ones(N, dtype=bool)
     with pytest.raises(InputError, match="'d0' is not where it was: the collection has changed"):
         write_copy(collection, ids[::-1], all_kept, tmp_path / "out")
-    with pytest.raises(InputError, match="'more' is not where it was"):
-        write_copy(collection, [*ids, "more"], np.ones(N + 1, dtype=bool), tmp_path / "out")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
-    with pytest.raises(InputError, match="is not empty; name another folder"):
-        write_copy(collection, ids, all_kept, tmp_path / "in")
     repeated = [f"{doc_id}#2" for doc_id in ids]
     write_copy(collection, repeated, all_kept, tmp_path / "out")
 
@@ -131,13 +101,6 @@ def test_copy_of_a_truncated_file_ends_where_it_ends(tmp_path):
     found = documents(collection)
     write_copy(collection, [d.id for d in found], np.arange(len(found)) % 2 == 0, tmp_path / "out")
     assert [d.id for d in documents(Jsonl(path=str(tmp_path / "out")))] == [d.id for d in found[::2]]
-
-
-def test_no_name_leads_out_of_the_copy(tmp_path):
-    for name in ("../../etc/passwd", "/etc/passwd", "a/../../b", "..\\..\\b", "C:\\x"):
-        target = target_of(tmp_path, InputFile(Path("stdin"), name))
-        assert target.is_relative_to(tmp_path)
-        assert ".." not in target.parts
 
 
 @pytest.mark.skipif(os.name == "nt", reason="these are no names there")
@@ -180,47 +143,3 @@ def test_of_equal_ids_the_one_that_could_not_be_judged_stays(tmp_path, first_fai
     judged = lambda document: is_readable(document, text, scheme)  # noqa: E731
     write_copy(collection, found.doc_ids, removed, tmp_path / "out", judged=judged)
     assert [d.content for d in documents(Jsonl(path=str(tmp_path / "out")))] == [deep]
-
-
-class FullDisk:
-    """A file of a disk that is full after some bytes."""
-
-    def __init__(self, file, room):
-        self._file, self._room = file, room
-
-    def __getattr__(self, name):
-        return getattr(self._file, name)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self._file.close()
-
-    def write(self, data):
-        self._room -= len(data)
-        if self._room < 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return self._file.write(data)
-
-
-@pytest.mark.parametrize(("kind", "pack"), [case for case in EVERY if case[0] != "parquet"])
-@pytest.mark.parametrize("room", [0, 60])
-def test_a_disk_that_is_full_is_never_taken_for_the_end_of_the_input(tmp_path, monkeypatch, kind, pack, room):
-    collection = make(kind, pack, tmp_path / "in")
-    if kind == "folder":
-        (tmp_path / "in" / "0" / "photo.jpg").write_bytes(bytes(5000))
-    found = documents(collection)
-    usual = Path.open
-
-    def opened(path, mode="r", *args, **more):
-        file = usual(path, mode, *args, **more)
-        return FullDisk(file, room) if "x" in mode or "w" in mode else file
-
-    monkeypatch.setattr(Path, "open", opened)
-    kept = np.full(N, kind != "folder")
-    with pytest.raises(
-        InputError, match=r"the copy .* cannot be written: No space left on device; name another folder"
-    ):
-        write_copy(collection, [d.id for d in found], kept, tmp_path / "out")
-    assert not (tmp_path / "out").exists()

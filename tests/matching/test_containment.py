@@ -25,8 +25,7 @@ from spotsigs.reports.cluster_page import write_cluster_page
 
 MULTISETS = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 4), max_size=8).map(Counter), max_size=12)
 TAUS = st.one_of(
-    st.sampled_from([1.0, 0.5, 1 / 3, 0.8, 0.9, 1e-9]),
-    st.fractions(Fraction(1, 30), 1, max_denominator=30).map(float),
+    st.sampled_from([1.0, 0.5, 1 / 3, 0.8, 0.9, 1e-9]), st.fractions(Fraction(1, 30), 1, max_denominator=30).map(float)
 )
 
 
@@ -69,7 +68,7 @@ def test_a_teaser_is_found_in_its_article():
         near_duplicates(pages, 0.8, measure="cosine")
 
 
-def test_the_page_of_clusters_says_which_lies_within_the_other(tmp_path):
+def test_the_page_of_clusters_states_which_page_contains_the_other(tmp_path):
     pairs = Containment(tau=0.9)(Corpus(vectors_of([Counter({1: 2, 2: 1, 3: 4}), Counter({1: 1, 2: 1})])))
     write_cluster_page(tmp_path / "p.html", ["article", "teaser"], pairs, cluster(pairs), ["the article", "the teaser"])
     (block,) = blocks_of(tmp_path / "p.html")[1]
@@ -82,8 +81,8 @@ def test_the_browser_shows_which_lies_within_the_other(tmp_path):
     write_cluster_page(tmp_path / "p.html", ["article", "teaser"], pairs, cluster(pairs), ["the article", "the teaser"])
     with Browser() as browser:
         browser.open(tmp_path / "p.html")
-        told = browser.text("#comparison")
-        assert told.startswith("the right document is contained in the left one by 1.000")
+        stated = browser.text("#comparison")
+        assert stated.startswith("the right document is contained in the left one by 1.000")
 
 
 def test_on_the_command_line(tmp_path, capsys):

@@ -54,11 +54,7 @@ class TestEveryMatcher:
     @pytest.mark.parametrize("tau", TAUS)
     def test_exact_ones_equal_the_definition_and_verified_ones_are_part_of_it(self, choice, tau):
         matcher = built("matcher", choice, f"tau={tau}")
-        definitions = {
-            "jaccard": naive.similar_pairs,
-            "cosine": cosine_pairs,
-            "containment": naive.contained_pairs,
-        }
+        definitions = {"jaccard": naive.similar_pairs, "cosine": cosine_pairs, "containment": naive.contained_pairs}
         if matcher.measure not in definitions or not matcher.verified:
             pytest.skip(f"its measure is {matcher.measure}: its own tests compare it with its definition")
         texts = news(5)
@@ -176,7 +172,7 @@ class Broken(BruteForce):
 
 
 @pytest.mark.parametrize(("part", "message"), [("last", "depend|missing|differ|order"), ("none", "no pair")])
-def test_a_broken_matcher_is_found(part, message, monkeypatch):
+def test_a_broken_matcher_is_detected(part, message, monkeypatch):
     monkeypatch.setattr(Broken, "part", part)
     with pytest.raises(AssertionError, match=message):
         check_matcher(Broken(tau=0.44))
@@ -189,6 +185,6 @@ class Shifted(Shingles):
         return super().readable(text)[1:]
 
 
-def test_a_broken_signature_scheme_is_found():
+def test_a_broken_signature_scheme_is_detected():
     with pytest.raises(AssertionError, match="readable"):
         check_signature_scheme(Shifted(k=1))

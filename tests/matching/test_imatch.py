@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import hashes as naive
-from strategies import examples, vectors_of
+from strategies import by_rows, examples, vectors_of
 
 from baselines.hashing import group_rows, pairs_across, pairs_within
 from baselines.imatch import IMatch
@@ -30,15 +30,11 @@ def run(matcher, rows, vocabulary=None):
     return matcher(Corpus(vectors_of(rows, vocabulary)))
 
 
-def as_set(pairs):
-    return set(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True))
-
-
 @quick
 @given(rows_of_terms, st.sampled_from([(0.0, 1.0), (0.4, 0.75), (0.2, 0.9)]))
 def test_one_lexicon_equals_naive(rows, band):
     found = run(IMatch(idf_min=band[0], idf_max=band[1]), rows)
-    assert as_set(found) == naive.imatch(rows, [set(range(13))], *band)
+    assert set(by_rows(found)) == naive.imatch(rows, [set(range(13))], *band)
     assert np.isnan(found.similarity).all()
 
 
@@ -48,7 +44,7 @@ def test_several_lexica_equal_naive(rows, seed):
     matcher = IMatch(idf_min=0, idf_max=1, lexica=4, lexicon_share=0.5, seed=seed)
     lexica = [set(np.flatnonzero(matcher.in_lexicon(np.arange(13, dtype=np.uint64), k)).tolist()) for k in range(4)]
     assert lexica[0] == set(range(13))
-    assert as_set(run(matcher, rows)) == naive.imatch(rows, lexica, 0.0, 1.0)
+    assert set(by_rows(run(matcher, rows))) == naive.imatch(rows, lexica, 0.0, 1.0)
 
 
 def test_sha1_of_a_hand_made_example():
@@ -68,22 +64,16 @@ def test_sha1_of_a_hand_made_example():
     assert hashlib.sha1(hashed[0]).hexdigest() == "ee7b60b70fb661ac0be8fe899d615fcbc9fe83e7"
 
 
-def test_identical_documents_all_pair():
-    found = run(IMatch(idf_min=0, idf_max=1), [{3: 1, 5: 2}] * 6)
-    assert len(found) == 15
-    assert found.counters == {"kept_signatures": 2, "fingerprints": 6, "buckets": 1}
-
-
 def test_order_of_documents_and_ids_does_not_matter():
     rng = np.random.default_rng(5)
     hashes = rng.integers(0, 2**63, 40).tolist()
     rows = [dict.fromkeys(rng.choice(40, 5, replace=False).tolist(), 1) for _ in range(15)] * 2
     matcher = IMatch(idf_min=0, idf_max=1, lexica=5)
-    before = as_set(run(matcher, rows, hashes))
+    before = set(by_rows(run(matcher, rows, hashes)))
     documents, terms = rng.permutation(30), rng.permutation(40)
     place = np.argsort(terms)
     moved = [{int(place[t]): c for t, c in rows[d].items()} for d in documents]
-    after = as_set(run(matcher, moved, [hashes[t] for t in terms]))
+    after = set(by_rows(run(matcher, moved, [hashes[t] for t in terms])))
     assert {tuple(sorted((int(documents[i]), int(documents[j])))) for i, j in after} == before
 
 

@@ -46,21 +46,21 @@ def drawn(seed, n=60):
 
 @repeatable
 @given(documents=collections(), tau=st.sampled_from(TAUS), threads=st.sampled_from([1, 3]), sets=st.booleans())
-def test_small_collections_equal_the_twin(documents, tau, threads, sets):
+def test_small_collections_equal_the_reference(documents, tau, threads, sets):
     expected = naive.self_join(naive.as_sets(documents) if sets else documents, tau)
     assert triples(self_join(vectors_of(documents), tau, threads=threads, sets=sets)) == expected
 
 
 @repeatable
 @given(seed=st.integers(0, 2**32), tau=st.sampled_from((0.05, 0.6, 0.7, *TAUS)), threads=st.sampled_from([1, 2, 5]))
-def test_larger_collections_equal_the_twin(seed, tau, threads):
+def test_larger_collections_equal_the_reference(seed, tau, threads):
     documents = drawn(seed)
     assert triples(self_join(vectors_of(documents), tau, threads=threads)) == naive.self_join(documents, tau)
 
 
 @repeatable
 @given(seed=st.integers(0, 2**32), tau=st.sampled_from((0.05, 0.6, *TAUS)), cut=st.integers(0, 60))
-def test_left_right_join_equals_the_twin(seed, tau, cut):
+def test_left_right_join_equals_the_reference(seed, tau, cut):
     documents = drawn(seed)
     left, right = documents[:cut], documents[cut:]
     assert triples(join(vectors_of(left), vectors_of(right), tau, threads=2)) == naive.join(left, right, tau)
@@ -139,7 +139,7 @@ def test_documents_of_many_thousand_occurrences():
         assert triples(self_join(vectors_of(documents), tau)) == naive.self_join(documents, tau)
 
 
-def test_counters_of_meetings_start_afresh_after_every_reset():
+def test_counters_of_shared_tokens_are_reset():
     rng = np.random.default_rng(1)
     documents = [Counter(rng.choice(600, size=300, replace=False).tolist()) for _ in range(900)]
     assert bounds(0.4, 300).probed[300] * len(documents) > 2 * 2**16  # so 16-bit counters are reset twice
@@ -214,7 +214,7 @@ def test_new_against_old_is_the_part_of_the_full_join():
     assert found.to_pandas(right=list(map(str, range(1000)))).iloc[0]["doc_b"] == str(full[0][1])
 
 
-def test_matcher_tells_its_times_and_work():
+def test_a_matcher_reports_its_times_and_counters():
     pairs = SpotSigsTight(tau=0.6, threads=2)(Corpus(Wt10gLike(documents=2000).vectors()))
     stages = {"scan", "copies", "order", "pack", "postings", "join", "expand"}
     assert set(pairs.seconds) == stages | {"sort_hash", "cluster"}

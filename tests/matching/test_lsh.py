@@ -11,14 +11,7 @@ from strategies import by_rows, examples, vectors_of
 
 from baselines import lsh_native
 from baselines.lsh import Lsh, Scheme, occurrence_hashes
-from baselines.lsh_native import (
-    LshNative,
-    first_prime_above,
-    linear_functions,
-    min_hash,
-    number_tokens,
-    s_curve,
-)
+from baselines.lsh_native import LshNative, first_prime_above, linear_functions, min_hash, number_tokens, s_curve
 from spotsigs.errors import InputError
 from spotsigs.matching.verify import jaccard, similar_lengths, verified
 from spotsigs.records import Corpus

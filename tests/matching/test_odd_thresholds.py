@@ -10,18 +10,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError, as_tau
-from spotsigs.formats.folder import Folder
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.bounds import bounds
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.partitions import partition_boundaries
 from spotsigs.matching.prefix_join import SpotSigsTight, join, self_join
 from spotsigs.records import Corpus, Vectors
-from spotsigs.signatures.extract import extract
-from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.text.visible import VisibleText
 
 FEW = Vectors.from_csr([0, 2, 4, 6], [0, 1, 0, 1, 5, 6])
 
@@ -85,15 +80,3 @@ def test_sums_that_are_no_floats_any_more():
     for tau in (1.0, 1 - 2**-53):
         assert len(BruteForce(tau=tau)(Corpus(vectors))) == len(self_join(vectors, tau)) == 1
         assert len(join(vectors, vectors, tau)) == 4
-
-
-def test_a_page_that_a_library_cannot_read_is_still_a_skipped_record():
-    def text(document):
-        if "daily" in document.id:
-            return int("what a library says of a page")
-        return VisibleText()(document)
-
-    found = extract(Folder(path="data/tiny"), text, SpotSignatures(), Serial())
-    assert len(found) + len(found.skipped) == 45
-    assert all("ValueError" in record.reason for record in found.skipped)
-    assert found.skipped

@@ -69,7 +69,7 @@ def test_clusters_against_networkx(edges, priority):
     assert sorted(heads) == sorted(row for row, color in colors.items() if color == 0)  # the first independent set
 
 
-def told(quality):
+def figures(quality):
     return [quality.precision, quality.recall, quality.f1]
 
 
@@ -89,7 +89,7 @@ def test_precision_recall_and_f1_against_scikit_learn(edges, labels, method):
     found = [pair in edges for pair in every]
     groups = cluster(pairs, clusters=method)
     quality = evaluate(pairs, truth, groups, resamples=0)
-    np.testing.assert_allclose(told(quality), by_scikit_learn(wanted, found))
+    np.testing.assert_allclose(figures(quality), by_scikit_learn(wanted, found))
     counts = sum(a and b for a, b in zip(wanted, found, strict=True)), sum(found), sum(wanted)
     assert (quality.pairs.true_pairs, quality.pairs.reported_pairs, quality.pairs.positive_pairs) == counts
     together = groups.labels

@@ -62,7 +62,7 @@ def test_a_similarity_that_is_no_quotient_tells_nothing():
 BRIDGE = "The council has approved the plan for a new bridge that will be built by the end of the year."
 
 
-def test_copies_share_what_the_page_that_stands_for_them_has():
+def test_exact_duplicates_share_the_signatures_of_their_representative():
     pages = [BRIDGE, f"{BRIDGE} The mayor is a friend of the builder.", BRIDGE, "12 13", "12 13"]
     pairs = near_duplicates(pages, 0.3, idf_min=0.0)
     rows = {tuple(row[:2]): row[2:] for row in pairs.to_pandas().to_numpy().tolist()}

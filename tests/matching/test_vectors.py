@@ -54,7 +54,7 @@ def test_from_csr_sorts_rows_and_adds_up_repeats(rows):
 
 
 @pytest.mark.parametrize(
-    ("arrays", "says"),
+    ("arrays", "message"),
     [
         (([1, 2], [1]), "start with 0"),
         (([0, 2, 1], [1]), "not decrease"),
@@ -68,8 +68,8 @@ def test_from_csr_sorts_rows_and_adds_up_repeats(rows):
         (([0, 2], [1, 1], [2**31 - 1, 1]), "add up"),
     ],
 )
-def test_bad_arrays_are_refused_with_the_reason(arrays, says):
-    with pytest.raises(InputError, match=says):
+def test_bad_arrays_are_refused_with_the_reason(arrays, message):
+    with pytest.raises(InputError, match=message):
         Vectors.from_csr(*arrays)
 
 
@@ -102,7 +102,7 @@ def test_counters_sets_and_matrices_are_the_same_rows(counters):
 
 
 @pytest.mark.parametrize(
-    ("build", "says"),
+    ("build", "message"),
     [
         (lambda: Vectors.from_sets(["a text"]), "row 0 is a str; give a set of features"),
         (lambda: Vectors.from_sets([{"a"}, Counter("a")]), "row 1 is a Counter; .*from_counters"),
@@ -111,6 +111,6 @@ def test_counters_sets_and_matrices_are_the_same_rows(counters):
         (lambda: Vectors.from_counters([{"a": 0.5}]), "counts must be a one-dimensional array of integers"),
     ],
 )
-def test_what_is_no_features_is_refused(build, says):
-    with pytest.raises(InputError, match=says):
+def test_what_is_no_features_is_refused(build, message):
+    with pytest.raises(InputError, match=message):
         build()

@@ -59,20 +59,6 @@ def cosine_pairs(documents: Sequence[Multiset], tau: float) -> Found:
     }
 
 
-def dense_cosine(documents: Sequence[Multiset]) -> np.ndarray:
-    """Return all similarities as a dense product of unit vectors; rows without weight are 0."""
-    n = len(documents)
-    counts = np.zeros((n, 1 + max((s for document in documents for s in document), default=0)))
-    for r, document in enumerate(documents):
-        for s, c in document.items():
-            counts[r, s] = c
-    frequency = np.maximum((counts > 0).sum(axis=0), 1)
-    weights = counts * np.log(n / frequency)
-    norms = np.linalg.norm(weights, axis=1, keepdims=True)
-    unit = np.divide(weights, norms, out=np.zeros_like(weights), where=norms > 0)
-    return unit @ unit.T
-
-
 def tokens(document: Multiset, first: Sequence[int]) -> list[int]:
     return [first[s] + z for s, c in document.items() for z in range(c)]
 

@@ -109,9 +109,11 @@ def test_a_page_that_is_too_large_is_skipped_and_costs_nothing(tmp_path, form, p
         [len(SMALL)] * 2,
         [len(SMALL) + 1] * 2,  # TREC has a line end after it
     )
-    told = [record.reason for record in found if isinstance(record, Skipped)]
-    assert len(told) == 1
-    assert any(word in told[0] for word in ("larger than 64 KiB", "longer than 64 KiB", "more than 64 KiB", "128 KiB"))
+    reasons = [record.reason for record in found if isinstance(record, Skipped)]
+    assert len(reasons) == 1
+    assert any(
+        word in reasons[0] for word in ("larger than 64 KiB", "longer than 64 KiB", "more than 64 KiB", "128 KiB")
+    )
     if pack != "zstd" or form == "parquet":  # its frames are unpacked 16 MiB at most at a time
         assert peak < len(BIG) // 3, peak
 
@@ -135,7 +137,7 @@ def test_bombs_inside_a_warc_are_skipped(tmp_path, encodings):
         ("csv", b'id,html\n1,"%b"\n2,x\n' % (b"\n" * 30_000)),
     ],
 )
-def test_many_small_values_count_for_what_they_hold(tmp_path, form, content):
+def test_many_small_values_count_for_the_memory_they_use(tmp_path, form, content):
     path = tmp_path / f"x.{form}"
     path.write_bytes(content)
     found = read(form, path)
@@ -144,15 +146,15 @@ def test_many_small_values_count_for_what_they_hold(tmp_path, form, content):
 
 
 @pytest.mark.long
-def test_tags_count_for_what_they_hold(tmp_path):
+def test_tags_count_for_the_memory_they_use(tmp_path):
     page = b"<p>" * (LIMIT // 4)
     with page_size_limit(LIMIT):
         folder = extract_segments(
             tmp_path / "s", Folder(path=str(write(tmp_path / "in", "folder", [SMALL, page]))), VisibleText(),
             SpotSignatures(), Serial(),
         )  # fmt: skip
-    [told] = folder.skipped
-    assert told.reason.startswith(
+    [reasons] = folder.skipped
+    assert reasons.reason.startswith(
         "the page is larger than 64 KiB: 0.0 MiB of text, and each of its tags counts for 8 bytes"
     )
 
@@ -163,11 +165,11 @@ def test_a_large_window_is_refused_by_a_sentence(tmp_path):
     path = tmp_path / "x.jsonl.zst"
     packed = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     path.write_bytes(packed.compress(b'{"id": "a", "text": "%b"}\n' % content[:100] + content) + packed.flush())
-    [told] = read("jsonl", path)
-    assert told.reason.startswith("cannot be read: its zstd window is larger than 8 MiB; unpack it")
+    [reasons] = read("jsonl", path)
+    assert reasons.reason.startswith("cannot be read: its zstd window is larger than 8 MiB; unpack it")
 
 
-def test_pages_of_parquet_are_looked_at_before_they_are_read(tmp_path):
+def test_pages_of_parquet_are_measured_before_they_are_read(tmp_path):
     """A dictionary makes a megabyte of any number of rows."""
     value = "the page is a long one " * 1000
     table = pa.table({"id": [str(k) for k in range(3000)], "html": [value] * 3000})
@@ -241,10 +243,10 @@ def test_a_shard_of_any_number_of_records_is_written_in_parts(tmp_path, monkeypa
         found = extract_segments(tmp_path / str(most), collection, VisibleText(), SpotSignatures(), Serial())
         again = extract_segments(tmp_path / str(most), collection, VisibleText(), SpotSignatures(), Serial())
         assert again == found
-        told = found.skipped
-        assert len(told) == 67
-        assert list(told)[1].id == "3 (x.jsonl@98)"
-        parts.append((list(found.doc_ids), list(told), found.occurrences().tolist(), found.content_bytes))
+        reasons = found.skipped
+        assert len(reasons) == 67
+        assert list(reasons)[1].id == "3 (x.jsonl@98)"
+        parts.append((list(found.doc_ids), list(reasons), found.occurrences().tolist(), found.content_bytes))
         assert len(found.folders) == (1 if most > 3000 else len(found.folders))
     assert len(found.folders) > 10
     assert parts[0] == parts[1]
@@ -309,20 +311,20 @@ def named(case):
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports the proportional set size")
 @pytest.mark.parametrize("case", CASES, ids=named)
-def test_budgets_asked_and_kept(tmp_path, case):
+def test_peaks_are_below_the_budgets(tmp_path, case):
     form, pack, kind, size, engine, encodings = case
     budget = 700 if engine == "serial" else 2000
     big = PAGES[kind](int(size * 2**20))
     path = write(tmp_path / "in", form, [SMALL + b" one"] * 3 + [big] * (1 if size > 8 else 4), pack, encodings)
     del big
-    code, said, peak = peak_of(
+    code, printed, peak = peak_of(
         [f"data={form}", f"data.path={path}", f"memory={budget}MB", f"engine={engine}", "workers=2", "idf_min=0",
          f"hydra.run.dir={tmp_path}/run"]
     )  # fmt: skip
     skipped = tmp_path / "run" / "skipped.csv"
-    told = skipped.read_text().splitlines()[1].rpartition(",")[2] if skipped.exists() else ""
-    row = (form, pack, "+".join(encodings), f"{size:g} MiB {kind}", engine, budget, round(peak / 1e6), told)
+    reasons = skipped.read_text().splitlines()[1].rpartition(",")[2] if skipped.exists() else ""
+    row = (form, pack, "+".join(encodings), f"{size:g} MiB {kind}", engine, budget, round(peak / 1e6), reasons)
     sys.stdout.write("\n| " + " | ".join(map(str, row)) + " |\n")
-    assert code == 0, said
-    assert bool(told) == (size > 8)
+    assert code == 0, printed
+    assert bool(reasons) == (size > 8)
     assert peak < budget * 1e6, row

@@ -23,7 +23,7 @@ from spotsigs.storage.store import claim
 ROOT = Path(__file__).parents[2]
 
 
-def test_who_waits_for_a_store_is_told_so(tmp_path):
+def test_a_run_that_waits_for_a_store_logs_it(tmp_path):
     collection = written(tmp_path / "x.jsonl", stories(20))
     with logged() as lines:
         with alone(tmp_path / "store"):

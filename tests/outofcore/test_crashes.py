@@ -177,7 +177,7 @@ def test_a_run_with_a_store_is_killed_at_thirty_moments_spread_over_it(crawl, tm
     assert killed > 20
 
 
-def test_what_a_killed_process_left_is_removed_and_what_another_one_writes_is_not(tmp_path):
+def test_staging_folders_of_killed_processes_are_removed_and_of_running_ones_are_not(tmp_path):
     code = (
         "import sys, time, os, pathlib\nfrom spotsigs.storage.atomic import staging_folder\n"
         "with staging_folder(pathlib.Path(sys.argv[1], 'x')) as folder:\n"

@@ -35,9 +35,7 @@ ENGINES = [
         marks=[pytest.mark.long, pytest.mark.skipif(not available("distributed"), reason="needs distributed")],
     ),
     pytest.param(
-        Ray(workers=2),
-        id="ray",
-        marks=[pytest.mark.long, pytest.mark.skipif(not available("ray"), reason="needs ray")],
+        Ray(workers=2), id="ray", marks=[pytest.mark.long, pytest.mark.skipif(not available("ray"), reason="needs ray")]
     ),
 ]
 

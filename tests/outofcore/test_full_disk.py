@@ -52,12 +52,12 @@ def disk(tmp_path):
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def refused(front_door, words, says):  # noqa: F811
+def refused(front_door, words, message):  # noqa: F811
     code, out, err = front_door(*words)
     assert code == 1, out
     lines = [line for line in err.splitlines() if "pages" not in line]
     assert len(lines) == 1, err
-    assert re.fullmatch(f"error: {says}", lines[0]), lines[0]
+    assert re.fullmatch(f"error: {message}", lines[0]), lines[0]
     assert ".writing-" not in lines[0]
 
 
@@ -94,15 +94,15 @@ def test_a_run_in_memory(kib, front_door, disk, crawl, tmp_path):  # noqa: F811
 
 
 @pytest.mark.parametrize("kib", mostly_long(0, 100, 1000, 2000, 3000, 3600, quick=1000))
-def test_a_run_within_a_budget_goes_on_where_it_was(kib, front_door, disk, crawl, tmp_path):  # noqa: F811
+def test_a_run_within_a_budget_resumes(kib, front_door, disk, crawl, tmp_path):  # noqa: F811
     words = ["data=jsonl", f"data.path={crawl}", "+data.shard_bytes=300_000", "engine=serial", "memory=1GB"]
     assert front_door(*words, f"hydra.run.dir={tmp_path}/undisturbed")[0] == 0
     run = disk.place / "run"
     assert front_door("data=tiny", "engine=serial", f"hydra.run.dir={run}")[0] == 0
     before = content(run)
     disk.leave(kib)
-    says = rf"(the store )?{re.escape(str(run))}\S* cannot be written( or read)?: {FULL}; {ADVICE}"
-    refused(front_door, [*words, f"hydra.run.dir={run}"], says)
+    message = rf"(the store )?{re.escape(str(run))}\S* cannot be written( or read)?: {FULL}; {ADVICE}"
+    refused(front_door, [*words, f"hydra.run.dir={run}"], message)
     after = content(run)
     assert {name: after[name] for name in before} == before
     disk.make_space()
@@ -117,8 +117,8 @@ def test_a_copy(kib, front_door, results, disk, crawl, tmp_path):  # noqa: F811
     before = content(results)
     disk.leave(kib)
     copy = disk.place / "copy"
-    says = rf"the copy {re.escape(str(copy))} cannot be written: {FULL}; name another folder"
-    refused(front_door, [*words, f"copy={copy}"], says)
+    message = rf"the copy {re.escape(str(copy))} cannot be written: {FULL}; name another folder"
+    refused(front_door, [*words, f"copy={copy}"], message)
     assert content(results) == before
     assert not copy.exists()
     disk.make_space()
@@ -135,8 +135,8 @@ def test_a_table(kib, front_door, disk, tmp_path):  # noqa: F811
 
     assert front_door(*words(tmp_path / "undisturbed"))[0] == 0
     disk.leave(kib)
-    says = rf"{re.escape(str(disk.place))}\S* cannot be written: {FULL}; choose another folder with hydra\.run\.dir="
-    refused(front_door, words(disk.place), says)
+    message = rf"{re.escape(str(disk.place))}\S* cannot be written: {FULL}; choose another folder with hydra\.run\.dir="
+    refused(front_door, words(disk.place), message)
     disk.make_space()
     assert front_door(*words(disk.place))[0] == 0
     assert tables(disk.place) == tables(tmp_path / "undisturbed")
@@ -155,10 +155,10 @@ def test_a_read_only_mount(memory, front_door, disk, tmp_path):  # noqa: F811
     assert front_door(*words, "tau=0.3")[0] == 0
     before = content(disk.place)
     disk.protect("ro")
-    says = rf"\S* cannot be written: Read-only file system; {ADVICE}"
-    refused(front_door, words, re.escape(str(run)) + says)
+    message = rf"\S* cannot be written: Read-only file system; {ADVICE}"
+    refused(front_door, words, re.escape(str(run)) + message)
     new = disk.place / "new" / "run"
-    refused(front_door, [*words[:-1], f"hydra.run.dir={new}"], re.escape(str(new.parent)) + says)
+    refused(front_door, [*words[:-1], f"hydra.run.dir={new}"], re.escape(str(new.parent)) + message)
     assert content(disk.place) == before
     disk.protect("rw")
     assert front_door(*words)[0] == 0

@@ -1,13 +1,10 @@
 """The join on disk: the pairs of the join in memory for all collections, budgets and thresholds, in even tasks."""
 
-import itertools
 import tracemalloc
 from collections import Counter
-from dataclasses import fields
 from itertools import count, pairwise
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,10 +13,8 @@ from naive.prefix_partitions import partition_keys, rarity, required, shared
 from stores import Elsewhere, StopsAt, edited_copies, save_vectors, segments_of
 from strategies import TAUS, borderline_collections, collections, examples, is_long, triples, vectors_of
 
-from spotsigs.clustering.clusters import ClusterMethod, Cohesion, cluster, cohesion
-from spotsigs.clustering.decisions import Keep, decide
-from spotsigs.clustering.tables import write_pairs
-from spotsigs.engines import Processes, Serial
+from spotsigs.clustering.clusters import cluster
+from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.matching.bounds import prefixes, rarity_classes
 from spotsigs.matching.brute_force import BruteForce
@@ -105,7 +100,7 @@ def test_pairs_are_those_of_the_join_in_memory(tmp_path_factory, seed, tau, memo
 
 @examples(15, long=400)
 @given(documents=collections(largest=20), tau=st.sampled_from(TAUS), memory=BUDGETS)
-def test_rows_meet_as_often_as_the_proof_asks(tmp_path_factory, documents, tau, memory):
+def test_rows_share_as_many_prefix_tokens_as_the_proof_requires(tmp_path_factory, documents, tau, memory):
     """Pairs share at least what the reference implementation counts, and similar ones enough to be compared."""
     folder = tmp_path_factory.mktemp("j")
     distinct = [Counter(dict(row)) for row in {tuple(sorted(document.items())) for document in documents} if row]
@@ -245,7 +240,7 @@ def test_a_join_may_stop_at_any_task(tmp_path):
     assert not names & {"plan", "parts", "shuffled", "candidates", "verified"}
 
 
-def test_near_copies_meet_in_one_part(tmp_path, monkeypatch):
+def test_near_duplicates_share_a_partition(tmp_path, monkeypatch):
     """Each of 300 stories three times, with a tenth of it changed, and signatures of all: 40 parts."""
     monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_TOKENS", 300)
     rng, rows = np.random.default_rng(3), []
@@ -265,7 +260,7 @@ def test_near_copies_meet_in_one_part(tmp_path, monkeypatch):
 
 
 @pytest.mark.long
-def test_the_calling_process_holds_nothing_of_the_rows(tmp_path, monkeypatch):
+def test_the_calling_process_stores_none_of_the_rows(tmp_path, monkeypatch):
     """Many more rows in about as many tasks: a few numbers for each document, and none of its six signatures."""
     monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_TOKENS", 10**7)
     monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_WORK", 10**8)
@@ -335,43 +330,6 @@ def test_added_documents_are_filtered_with_the_whole(tmp_path, seed):
     expected = BruteForce(tau=0.4)(Corpus(chosen(signatures_of(vectors, range(80)))))
     assert triples(found.load()) == [t for t in triples(expected) if t[1] >= 50]
     assert len(found) > 0
-
-
-@pytest.mark.parametrize("engine", [Serial(), Processes(workers=2)])
-def test_clusters_and_table_equal_those_in_memory(tmp_path, engine):
-    vectors = edited_copies(3)
-    save_vectors(tmp_path / "v", vectors)
-    found = join_store(tmp_path / "v", tmp_path / "p", 0.6, engine, memory=SMALL)
-    pairs = BruteForce(tau=0.6)(Corpus(vectors))
-    for method, priority in itertools.product(ClusterMethod, (None, -vectors.lengths)):
-        ours = cluster(found.within(3000), priority=priority, clusters=method)
-        theirs = cluster(pairs, clusters=method, priority=priority)
-        for name in ("labels", "representatives", "similarity_to_representative"):
-            np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
-        one, other = cohesion(ours, found.within(3000).chunks()), cohesion(theirs, pairs.chunks())
-        for column in fields(Cohesion):
-            np.testing.assert_array_equal(getattr(one, column.name), getattr(other, column.name))
-        for keep in (Keep.longest, Keep.none):
-            left, right = decide(found.within(3000).chunks(), ours, keep), decide(pairs, theirs, keep)
-            for column in ("kept", "partner", "similarity"):
-                np.testing.assert_array_equal(getattr(left, column), getattr(right, column))
-            rows = np.arange(len(vectors))
-            np.testing.assert_array_equal(left.instead(rows), right.instead(rows))
-
-
-def test_the_table_of_pairs_is_the_same_file_for_any_budget(tmp_path, monkeypatch):
-    monkeypatch.setattr("spotsigs.clustering.tables.ROW_GROUP", 7)
-    vectors = edited_copies(3)
-    save_vectors(tmp_path / "v", vectors)
-    found = join_store(tmp_path / "v", tmp_path / "p", 0.6, Serial(), memory=SMALL)
-    pairs = BruteForce(tau=0.6)(Corpus(vectors))
-    write_pairs(tmp_path / "memory.parquet", vectors.doc_ids, pairs.chunks(), pairs.overlap)
-    for budget in (2_000, 12_000, LARGE):
-        write_pairs(tmp_path / "disk.parquet", vectors.doc_ids, found.within(budget).chunks(), found.overlap)
-        assert (tmp_path / "disk.parquet").read_bytes() == (tmp_path / "memory.parquet").read_bytes()
-    table = pq.read_table(tmp_path / "disk.parquet").to_pandas()
-    assert table.equals(pairs.to_pandas(vectors.doc_ids).astype(table.dtypes.to_dict()))
-    assert pq.ParquetFile(tmp_path / "disk.parquet").num_row_groups > 1
 
 
 def test_blocks_of_rows_fit_the_budget(tmp_path):

@@ -160,12 +160,12 @@ def test_a_whole_store_elsewhere_is_the_local_one(tmp_path, where, request):
     assert content(tmp_path / "store") == content(url)
     assert not [name for name in content(url) if ".writing-" in name]
     page = written(tmp_path / "page.jsonl", rows[3:4])
-    asked = [
+    queried = [
         run(tmp_path / f"of{k}", page, 0.3, crossed=True, against=Store.open(folder))
         for k, folder in enumerate((tmp_path / "store", url))
     ]
-    assert facts(asked[0]) == facts(asked[1])
-    assert ("p3", "reference:p3", 1.0) in named(asked[0].pairs.load(), asked[0].doc_ids)
+    assert facts(queried[0]) == facts(queried[1])
+    assert ("p3", "reference:p3", 1.0) in named(queried[0].pairs.load(), queried[0].doc_ids)
 
 
 def test_a_store_is_copied_once_while_it_is_used(memory, monkeypatch):
@@ -220,17 +220,17 @@ def test_a_store_counts_only_with_its_manifest(memory):
 
 
 @pytest.mark.parametrize(
-    ("damage", "says"),
+    ("damage", "message"),
     [
         (lambda path: path.write_bytes(path.read_bytes()[:-1]), r"ids.npy is truncated: \d+ of \d+ bytes"),
         (lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\x77"), "ids.npy does not match its checksum"),
         (lambda path: path.unlink(), "ids.npy is missing"),
     ],
 )
-def test_damage_is_found(memory, damage, says):
+def test_damage_is_detected(memory, damage, message):
     save_vectors(memory, edited_copies(1))
     damage(as_path(memory) / "ids.npy")
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=message):
         opened(memory, "vectors").array("ids", np.int32)
 
 
@@ -260,7 +260,7 @@ def front_door(folder, tmp_path):
     return ran(tmp_path, f"store={folder}", "data=tiny", "tau=0.25", "engine=serial", "memory=1GB")
 
 
-def test_what_goes_wrong_is_said(tmp_path, s3, monkeypatch):
+def test_wrong_locations_and_missing_libraries_are_errors(tmp_path, s3, monkeypatch):
     for path in ("s3://nowhere/x.jsonl", "s3://nowhere/*.jsonl"):
         with pytest.raises(InputError, match=r"there is no bucket nowhere"):
             Jsonl(path=path).shards()
@@ -278,7 +278,7 @@ def test_what_goes_wrong_is_said(tmp_path, s3, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("environment", "says"),
+    ("environment", "message"),
     [
         (
             {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"},
@@ -290,19 +290,19 @@ def test_what_goes_wrong_is_said(tmp_path, s3, monkeypatch):
         ),
     ],
 )
-def test_what_does_not_answer_is_said(tmp_path, s3, environment, says):
+def test_an_unreachable_location_is_an_error(tmp_path, s3, environment, message):
     code = (
         "import os, sys\nos.environ.update({k: v for k, v in eval(sys.argv[1]).items() if v})\n"
         "[os.environ.pop(k, None) for k, v in eval(sys.argv[1]).items() if not v]\n"
         "sys.argv[1:] = sys.argv[2:]\nimport runpy\nrunpy.run_path('tests/production.py', run_name='__main__')\n"
     )
-    asked = ["data=tiny", "store=s3://crawls/x", "engine=serial", "memory=1GB", f"hydra.run.dir={tmp_path}"]
+    queried = ["data=tiny", "store=s3://crawls/x", "engine=serial", "memory=1GB", f"hydra.run.dir={tmp_path}"]
     done = subprocess.run(
-        [sys.executable, "-c", code, repr(environment), *asked], cwd=ROOT, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code, repr(environment), *queried], cwd=ROOT, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert re.search(says, last), done.stderr
+    assert re.search(message, last), done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -368,8 +368,8 @@ def test_a_crawl_and_its_store_on_an_object_store(tmp_path, s3):
     for path in sorted(path for path in tiny.rglob("*") if path.is_file()):
         (as_path(s3) / "pages" / path.relative_to(tiny).as_posix()).write_bytes(path.read_bytes())
     ran(tmp_path / "local", "data=tiny", "tau=0.25", "engine=serial")
-    asked = ["data=folder", "tau=0.25", "engine=serial", f"data.path={s3}/pages"]
-    ran(tmp_path / "remote", *asked, "memory=1GB", f"store={s3}/store", f"copy={tmp_path / 'copy'}")
+    queried = ["data=folder", "tau=0.25", "engine=serial", f"data.path={s3}/pages"]
+    ran(tmp_path / "remote", *queried, "memory=1GB", f"store={s3}/store", f"copy={tmp_path / 'copy'}")
     assert same(tmp_path / "local", tmp_path / "remote")
     kept = set(pd.read_csv(tmp_path / "remote/kept.csv")["doc"])
     assert {path.relative_to(tmp_path / "copy").as_posix() for path in (tmp_path / "copy").rglob("*.*")} == kept

@@ -10,14 +10,7 @@ from stores import save_vectors
 from strategies import examples
 
 from spotsigs.records import Signatures, Skipped, Vectors
-from spotsigs.storage.store import (
-    load_signatures,
-    open_vectors,
-    opened,
-    save_signatures,
-    sealed,
-    writing,
-)
+from spotsigs.storage.store import load_signatures, open_vectors, opened, save_signatures, sealed, writing
 
 
 def some_vectors(n=50, seed=1):

@@ -84,7 +84,7 @@ def test_finished_stages_are_not_repeated(tmp_path):
     ]
 
 
-def test_what_cannot_be_done_is_said(tmp_path, monkeypatch):
+def test_impossible_budgets_and_inputs_are_errors(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"memory=900MB is too little for 5 processes.*at least 2,949MB, or fewer"):
         data_budget(900 * 10**6, 4)
     assert data_budget(2 * 10**9) == 2 * 10**9 - PROGRAM
@@ -207,7 +207,7 @@ def pipe(name):
 @pytest.mark.timeout(120)
 @pytest.mark.skipif(sys.platform == "win32", reason="needs symbolic links and named pipes")
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         (link(".lock"), "Too many levels of symbolic links"),
         (link("vectors"), "is no store and will not be overwritten"),
@@ -220,7 +220,7 @@ def pipe(name):
     ],
 )
 @pytest.mark.parametrize("finished", [True, False])
-def test_links_and_pipes_in_a_store_harm_nothing_else(tmp_path, change, says, finished):
+def test_links_and_pipes_in_a_store_harm_nothing_else(tmp_path, change, message, finished):
     """A run ends as usual or with a sentence, and does not wait."""
     collection, store, other = written(tmp_path / "x.jsonl", stories(20)), tmp_path / "store", tmp_path / "other"
     other.mkdir()
@@ -234,6 +234,6 @@ def test_links_and_pipes_in_a_store_harm_nothing_else(tmp_path, change, says, fi
         run(store, collection)
     except InputError as error:
         others = "is not empty; give another path", "is no store and will not be overwritten"
-        assert any(sentence in str(error) for sentence in (says, *others))  # noqa: PT017
+        assert any(sentence in str(error) for sentence in (message, *others))  # noqa: PT017
     assert [path.name for path in other.iterdir()] == ["mine.txt"]
     assert (other / "mine.txt").read_text() == "mine"

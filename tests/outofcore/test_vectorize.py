@@ -10,6 +10,7 @@ from itertools import chain, count, pairwise
 import naive.extract as naive
 import numpy as np
 import pytest
+from folders import contents
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive.prefix_partitions import partition_keys, rarity
@@ -103,7 +104,7 @@ def test_marks_do_not_depend_on_cuts_and_leave_copies_out(tmp_path, monkeypatch)
             tmp_path / f"{memory}", segments, IdfFilter(idf_min=0), memory=memory, exact_duplicates=exact_duplicates
         )
         assert marks_of(stored) == expected_marks(whole, stored, exact_duplicates.distinct)
-    assert files(tmp_path / "13000") == files(tmp_path / f"{MEMORY}")
+    assert contents(tmp_path / "13000") == contents(tmp_path / f"{MEMORY}")
 
 
 def test_partition_keys_are_those_of_their_definition():
@@ -124,10 +125,6 @@ def large_batches(rng, sizes=(60, 1, 0, 80, 40)):
     return [batch(rng, n, names) for n in sizes]
 
 
-def files(folder):
-    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
 @pytest.mark.long
 def test_layout_may_stop_at_any_task(tmp_path, monkeypatch):
     monkeypatch.setattr("spotsigs.outofcore.vectorize.LEAST_ENTRIES", 150)
@@ -136,7 +133,7 @@ def test_layout_may_stop_at_any_task(tmp_path, monkeypatch):
     chosen, copied = IdfFilter(idf_min=0.1), ExactDuplicates.none(181)
     copied = ExactDuplicates(copied.content, np.where(np.arange(181) == 3, 90, copied.representatives).astype(np.int32))
     build_vectors(tmp_path / "v", segments, chosen, memory=MEMORY, exact_duplicates=copied)
-    expected, stops = files(tmp_path / "v"), 0
+    expected, stops = contents(tmp_path / "v"), 0
     for last in count():
         try:
             build_vectors(
@@ -144,11 +141,11 @@ def test_layout_may_stop_at_any_task(tmp_path, monkeypatch):
             )
         except KeyboardInterrupt:
             stops += 1
-            done = files(tmp_path / "w-in-the-making")
+            done = contents(tmp_path / "w-in-the-making")
             build_vectors(tmp_path / "w", segments, chosen, memory=MEMORY, engine=StopsAt(-1), exact_duplicates=copied)
         else:
             break
-        assert files(tmp_path / "w") == expected
+        assert contents(tmp_path / "w") == expected
         assert last == 0 or len(done) > last
         assert not (tmp_path / "w-in-the-making").exists()
         shutil.rmtree(tmp_path / "w")
@@ -171,11 +168,11 @@ def test_results_of_other_tasks_are_not_used(tmp_path, left_by, monkeypatch):
         change_versions(tmp_path / "v-in-the-making")
     build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0), memory=MEMORY)
     build_vectors(tmp_path / "w", segments, IdfFilter(idf_min=0), memory=MEMORY)
-    assert files(tmp_path / "v") == files(tmp_path / "w")
+    assert contents(tmp_path / "v") == contents(tmp_path / "w")
 
 
 @pytest.mark.long
-def test_the_calling_process_holds_nothing_of_the_entries(tmp_path, monkeypatch):
+def test_the_calling_process_stores_none_of_the_entries(tmp_path, monkeypatch):
     """Twenty times the signatures on as many pages: no more memory than blocks that are copied, and looked through."""
     monkeypatch.setattr("spotsigs.outofcore.vectorize.COPIED", 2**15)
     peaks = []
@@ -238,7 +235,7 @@ def test_extraction_to_segments_equals_extraction_in_memory(tmp_path, engine):
     assert tuple(segments.skipped) == expected.skipped == (Skipped(expected.skipped[0].id, expected.skipped[0].reason),)
 
 
-def test_extraction_goes_on_where_it_stopped(tmp_path):
+def test_extraction_resumes(tmp_path):
     collection = pages(tmp_path / "x.jsonl", 60)
     with pytest.raises(KeyboardInterrupt):
         extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(), StopsAt(2))

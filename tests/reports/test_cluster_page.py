@@ -103,7 +103,7 @@ def test_pairs_without_similarity_and_no_pairs(tmp_path):
         "",
     ],
 )
-def test_words_are_found_where_they_stand(text):
+def test_words_are_located_in_the_text(text):
     words, places = tokenize(text).words, token_edges(text)
     units = text.encode("utf-16-le")
     shown = [units[2 * a : 2 * b].decode("utf-16-le") for a, b in places]
@@ -111,7 +111,7 @@ def test_words_are_found_where_they_stand(text):
     assert [a for a, _ in places] == sorted(a for a, _ in places)
 
 
-def test_spots_are_marked_at_their_own_places():
+def test_spots_are_marked_at_their_positions():
     text = "the cat sat. the cat sat. a dog is here"
     number = {}
     spots = located_spots(text, SCHEME, number)
@@ -338,7 +338,7 @@ FRAME = "<ul>" + "\n\n      <li>\n   Section   {} </li>\t\n" * 150 + "</ul>"
 
 
 @in_browser
-def test_the_pages_of_an_archive_are_looked_at(tmp_path):
+def test_the_pages_of_an_archive_are_shown(tmp_path):
     frames = [FRAME.format(*range(k, k + 150)) for k in (0, 1000)]
     pages = [frame + (TINY / name).read_text() for frame, name in zip(frames, STORIES, strict=True)]
     pages.append((TINY / "about.html").read_text())

@@ -32,11 +32,11 @@ def chosen(tmp_path, *overrides):
     return method, run, threshold_report(method, run)
 
 
-def test_the_table_says_what_runs_at_each_threshold_do(tmp_path):
-    method, run, told = chosen(tmp_path, "data=tiny")
+def test_the_table_has_the_counts_of_a_run_at_each_threshold(tmp_path):
+    method, run, printed = chosen(tmp_path, "data=tiny")
     folder = tmp_path / "threshold"
     rows = list(csv.DictReader((folder / "threshold.csv").open()))
-    assert "proposed: tau=0.278" in told
+    assert "proposed: tau=0.278" in printed
     assert {"0.1", "0.278", "0.44", "1.0"} <= {row["tau"] for row in rows}
     joined = method.joined(run.collection, method.extract(run.collection, run.engine))
     texts = list(readable_texts(method, run))
@@ -116,14 +116,14 @@ def page(tmp_path_factory):
     words = [f"the cat is on a mat of {k} and {k // 4} is a {k // 2} of the {EVIL}" for k in range(8)]
     rows = [{"id": f"{EVIL}{k}", "text": " ".join(words[max(0, k - 5) : k + 1])} for k in range(8)]
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    *_, told = chosen(tmp_path, "data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", "idf_min=0")
-    return tmp_path / "threshold" / "threshold.html", told
+    *_, printed = chosen(tmp_path, "data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", "idf_min=0")
+    return tmp_path / "threshold" / "threshold.html", printed
 
 
 def test_without_truth_and_without_a_valley(page):
-    path, told = page
-    assert re.search(r"no threshold is proposed: .*; at tau=0.44, \d+.\d % of the text is in no kept page", told)
-    assert "Prec." not in told
+    path, printed = page
+    assert re.search(r"no threshold is proposed: .*; at tau=0.44, \d+.\d % of the text is in no kept page", printed)
+    assert "Prec." not in printed
     assert "Prec." not in path.read_text()
 
 
@@ -134,13 +134,13 @@ def test_without_truth_much_lost_text_raises_the_threshold(tmp_path):
     rows = [{"id": str(k), "text": " ".join(words[20 * k : 20 * k + 20])} for k in range(600)]
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
     words = ("data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", "idf_min=0")
-    *_, told = chosen(tmp_path, *words, "tau=0.8")
-    assert "no threshold is proposed" in told
-    *_, told = chosen(tmp_path, *words, "tau=0.1")
+    *_, printed = chosen(tmp_path, *words, "tau=0.8")
+    assert "no threshold is proposed" in printed
+    *_, printed = chosen(tmp_path, *words, "tau=0.1")
     rows = list(csv.DictReader((tmp_path / "threshold" / "threshold.csv").open()))
     few = [row["tau"] for row in rows if float(row["text_lost"]) <= 0.05 or int(row["removed"]) < 100]
     assert float(few[0]) > 0.3
-    assert f"proposed: tau={few[0]}, the lowest from 0.1 on at which little text is lost: 4.5 % of the text" in told
+    assert f"proposed: tau={few[0]}, the lowest from 0.1 on at which little text is lost: 4.5 % of the text" in printed
     assert f"τ = {few[0]}: text lost" in (tmp_path / "threshold" / "threshold.html").read_text()
 
 

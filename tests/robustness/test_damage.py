@@ -33,10 +33,10 @@ def made(tmp_path_factory):
     collection = written(folder / "x.jsonl", rows)
     found = match_on_disk(folder / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY)
     page = written(folder / "page.jsonl", rows[7:8])
-    return collection, folder / "store", named(found.pairs.load(), found.doc_ids), page, asked(folder, page)
+    return collection, folder / "store", named(found.pairs.load(), found.doc_ids), page, pairs_of_page(folder, page)
 
 
-def asked(folder, page):
+def pairs_of_page(folder, page):
     """Return the pairs of a page with the documents of the store."""
     shutil.rmtree(folder / "own", ignore_errors=True)
     more = {"memory": MEMORY, "crossed": True, "against": Store.open(folder / "store")}
@@ -48,7 +48,7 @@ def outcome(folder, page, collection, tau):
     results = []
     for work in (
         lambda: pairs_of(match_on_disk(folder / "store", collection, *PARTS, tau, Serial(), memory=MEMORY)),
-        lambda: asked(folder, page),
+        lambda: pairs_of_page(folder, page),
     ):
         try:
             results.append(work())
@@ -182,7 +182,7 @@ def test_many_segments_with_few_open_files(tmp_path):
 def test_what_the_system_denies_is_no_damage(tmp_path, monkeypatch):
     save_vectors(tmp_path / "x", Vectors.from_csr([0, 1], [0]))
     reader = opened(tmp_path / "x", "vectors")
-    for error, says in (
+    for error, message in (
         (OSError(24, "Too many open files"), "Too many open files; allow more open files (ulimit -n)"),
         (OSError(5, "Input/output error"), "Input/output error"),
         (MemoryError(), "there is not enough memory"),
@@ -194,6 +194,6 @@ def test_what_the_system_denies_is_no_damage(tmp_path, monkeypatch):
         monkeypatch.setattr(np, "memmap", fails)
         with pytest.raises(InputError) as caught:
             reader.array("ids", np.int32)
-        assert says in str(caught.value)
+        assert message in str(caught.value)
         assert "build the store again" not in str(caught.value)
         assert "the store is not changed" in str(caught.value)

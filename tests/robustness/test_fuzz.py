@@ -34,7 +34,7 @@ def test_valid_inputs(name):
     ("name", "path"),
     [pytest.param(p.parent.name, p, id=f"{p.parent.name}-{p.name}") for p in sorted(FUZZ.glob("corpus/*/*"))],
 )
-def test_what_was_found_stays_mended(name, path):
+def test_inputs_that_failed_once_are_read(name, path):
     TARGETS[name](path.read_bytes())
 
 

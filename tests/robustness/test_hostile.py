@@ -70,8 +70,8 @@ def test_nothing_is_unpickled_evaluated_or_given_to_a_shell():
             assert not called.endswith(".extract") or called in EXTRACTS, (name, called)
             assert "shell" not in words, name
             if called in ("np.load", "np.save", "numpy.load", "numpy.save"):
-                told = words.get("allow_pickle")
-                assert told is None or ast.unparse(told) == "False", name  # None is False, too
+                allowed = words.get("allow_pickle")
+                assert allowed is None or ast.unparse(allowed) == "False", name  # None is False, too
             if called.startswith("subprocess."):
                 starts.add(name)
     # pip, npm and apt-get for collections, pip with the user's own package and version; git about the checkout; this
@@ -95,25 +95,7 @@ def patterns():
 
 
 PIECES = [
-    *(
-        " ",
-        "\n",
-        "\r\n ",
-        "<",
-        "<a ",
-        "<a href ",
-        "<!--",
-        "<!-- -->",
-        "a",
-        "a b ",
-        "0",
-        "0 ",
-        ":",
-        "A:\n",
-        "\"'",
-        "(",
-        "=",
-    ),
+    *" |\n|\r\n |<|<a |<a href |<!--|<!-- -->|a|a b |0|0 |:|A:\n|\"'|(|=".split("|"),
     *("charset ", "<meta ", "</DOC>", "</DOC> ", "<DOC>\n", "<DOCNO>", "0\r\n", "WARC/1.0\r\n", "http://", "http://a "),
 ]
 
@@ -178,17 +160,6 @@ def test_a_gzip_bomb_in_a_warc_header_is_no_document(tmp_path):
 )
 def test_no_cell_begins_a_formula(cell):
     assert harmless(cell) == f"'{cell}"
-
-
-def test_other_cells_stay_as_they_are():
-    assert [harmless(cell) for cell in ("", "x", "a=1", "1-2", "'x", "http://x/?a=-1")] == [
-        "",
-        "x",
-        "a=1",
-        "1-2",
-        "'x",
-        "http://x/?a=-1",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_some_calls_of_the_front_door_fail_once(front_door, both, tmp_path):  # 
     assert any(outcome == "refused" for _, outcome in outcomes)
 
 
-def test_of_results_that_cannot_all_be_put_in_place_none_are(tmp_path):
+def test_of_results_that_cannot_all_be_published_none_are(tmp_path):
     """Any rename of a publication fails: previous results are restored, with those that the new ones do not have."""
     base, here = tmp_path / "base", tmp_path / "here"
     (base / "sub").mkdir(parents=True)
@@ -123,7 +123,7 @@ def test_of_results_that_cannot_all_be_put_in_place_none_are(tmp_path):
     assert refused == 8  # four previous files are moved away, four new ones are moved in
 
 
-def test_what_was_in_place_stays_when_tidying_up_fails_once(tmp_path):
+def test_a_published_file_remains_if_its_staging_folder_cannot_be_removed_at_first(tmp_path):
     """A folder to write in that cannot be removed at first is removed all the same."""
     here = tmp_path / "here"
     here.mkdir()
@@ -153,7 +153,7 @@ def test_a_store_that_cannot_be_removed_at_the_end_is_no_fault(front_door, both,
     assert not list((here / "run").glob("store-*"))
 
 
-def test_a_sentence_names_the_place_and_not_where_it_is_made():
+def test_a_sentence_names_the_final_path_and_not_the_staging_folder():
     error = OSError(errno.EIO, "no", "/there/.results.writing-a/.removed.csv.writing-b/removed.csv")
     assert sentence(error) == f"error: /there/removed.csv: {os.strerror(errno.EIO)}"
 

@@ -6,6 +6,7 @@ import json
 from functools import partial
 
 import pytest
+from folders import contents
 from stores import match_on_disk
 from test_engines import ENGINES
 
@@ -56,14 +57,14 @@ def page(name):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_first_in_document_order_is_told_in_memory(engine, crawl):
+def test_the_first_in_document_order_is_reported_in_memory(engine, crawl):
     with pytest.raises(InputError) as error:
         extract(crawl, *PARTS, engine, strict=True)
     assert str(error.value) == SAYS
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_first_in_document_order_is_told_on_disk(engine, crawl, tmp_path):
+def test_the_first_in_document_order_is_reported_on_disk(engine, crawl, tmp_path):
     for _ in range(2):  # also when it resumes
         with pytest.raises(InputError) as error:
             extract_segments(tmp_path / "s", crawl, *PARTS, engine, strict=True)
@@ -101,20 +102,16 @@ def test_nothing_is_read_behind_it(crawl, tmp_path):
     assert opened == list(range(first + 1))
 
 
-def test_a_run_that_is_not_strict_goes_on_from_there_and_a_strict_one_refuses_what_it_left(crawl, tmp_path):
+def test_a_run_that_is_not_strict_resumes_a_strict_one_and_is_refused_by_it(crawl, tmp_path):
     with pytest.raises(InputError):
         extract_segments(tmp_path / "s", crawl, *PARTS, Serial(), strict=True)
     extract_segments(tmp_path / "s", crawl, *PARTS, Serial())
     extract_segments(tmp_path / "whole", crawl, *PARTS, Serial())
-    assert content(tmp_path / "s") == content(tmp_path / "whole")
+    assert contents(tmp_path / "s") == contents(tmp_path / "whole")
     assert len(list(finished_segments(tmp_path / "s").skipped)) == len(BAD)
     with pytest.raises(InputError) as error:
         extract_segments(tmp_path / "s", crawl, *PARTS, Serial(), strict=True)
     assert str(error.value) == SAYS
-
-
-def content(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_store_that_holds_bad_records_is_refused_by_a_strict_run(crawl, tmp_path):
@@ -129,7 +126,7 @@ def test_a_store_that_holds_bad_records_is_refused_by_a_strict_run(crawl, tmp_pa
     assert str(error.value) == SAYS
 
 
-def test_other_documents_after_a_refused_run_are_told_what_to_do(crawl, tmp_path):
+def test_other_documents_after_a_refused_run_are_an_error_with_the_way_out(crawl, tmp_path):
     parts = (*PARTS, IdfFilter(idf_min=0), 0.9, Serial())
     with pytest.raises(InputError):
         match_on_disk(tmp_path / "s", crawl, *parts, memory=10**9, strict=True)

@@ -78,9 +78,9 @@ def public_callables():
         yield name, value
         if value in (Vectors, Pairs, Clusters, Truth, Corpus, Document):
             for method in (m for m in vars(value) if not m.startswith("_")):
-                held = getattr(OBJECTS.get(name, value), method, None)
-                if inspect.ismethod(held):
-                    yield f"{name}.{method}", held
+                member = getattr(OBJECTS.get(name, value), method, None)
+                if inspect.ismethod(member):
+                    yield f"{name}.{method}", member
 
 
 CALLABLES = dict(public_callables())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from stores import InMemory
 
-from spotsigs.contracts import Collection
 from spotsigs.engines import Serial
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.records import Document, Signatures
@@ -56,18 +55,6 @@ def new_site(random: np.random.Generator, host: str, footer: int = 20) -> Site:
 
 
 @dataclass(frozen=True)
-class Pages(Collection):
-    pages: tuple[tuple[str, str], ...]
-
-    def shards(self):
-        return [self._documents]
-
-    def _documents(self) -> Iterator[Document]:
-        for name, content in self.pages:
-            yield Document(id=name, content=content)
-
-
-@dataclass(frozen=True)
 class World:
     """Honest pages; the first is the victim, the second its mirror on another site."""
 
@@ -112,7 +99,8 @@ def attacked(world: World, forged: tuple[Forged, ...], known: bool) -> tuple[Sig
     pages = [*bad, *world.pages]
     if not known:
         pages = [(name.partition("://")[2], content) for name, content in pages]
-    return extract(Pages(tuple(pages)), VisibleText(), SCHEME, Serial(), sameness=Sameness.text), len(bad)
+    collection = InMemory(tuple(Document(id=name, content=content) for name, content in pages))
+    return extract(collection, VisibleText(), SCHEME, Serial(), sameness=Sameness.text), len(bad)
 
 
 def row(signatures: Signatures, k: int) -> dict[int, int]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+from stores import pages_of
 
 from baselines.shingles import Shingles
-from spotsigs.contracts import Collection, SignatureScheme
+from spotsigs.contracts import SignatureScheme
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.records import Document, Tokens
+from spotsigs.records import Tokens
 from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.spots import SpotSignatures
@@ -30,21 +30,9 @@ STORIES = [
 SCHEMES = [SpotSignatures(), SpotSignatures(d=1, c=2), SpotSignatures(language="auto"), Shingles(k=3), Shingles(k=5)]
 
 
-@dataclass(frozen=True)
-class Pages(Collection):
-    pages: tuple[str, ...]
-    media_type: str = "text/html"
-
-    def shards(self):
-        return [self._documents]
-
-    def _documents(self) -> Iterator[Document]:
-        for k, page in enumerate(self.pages):
-            yield Document(id=str(k), content=page, media_type=self.media_type)
-
-
 def kept(pages: list[str], scheme: SignatureScheme, boilerplate: Boilerplate, media_type: str = "text/html"):
-    found = extract(Pages(tuple(pages), media_type), VisibleText(), with_boilerplate(scheme, boilerplate), Serial())
+    collection = pages_of(*pages, media_type=media_type)
+    found = extract(collection, VisibleText(), with_boilerplate(scheme, boilerplate), Serial())
     return [set(found.hashes[a:b].tolist()) for a, b in zip(found.indptr[:-1], found.indptr[1:], strict=True)]
 
 

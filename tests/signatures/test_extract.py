@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -9,30 +8,16 @@ from hypothesis import strategies as st
 from naive import extract as naive
 from naive.extract import ROOT
 from omegaconf import OmegaConf
+from stores import InMemory
 from strategies import examples
 
 from baselines.shingles import Shingles
-from spotsigs.contracts import Collection
+from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.records import Document, Signatures, Skipped
 from spotsigs.signatures.extract import concatenate, count_signatures, extract, extract_shard, read_texts, unique_ids
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
-
-
-class Serial:
-    def map(self, function, tasks):
-        yield from map(function, tasks)
-
-
-@dataclass(frozen=True)
-class Records(Collection):
-    records: tuple
-    n_shards: int = 1
-
-    def shards(self):
-        size = -(-len(self.records) // self.n_shards)
-        return [partial(iter, self.records[k * size : (k + 1) * size]) for k in range(self.n_shards)]
 
 
 def page(name, html="<p>The cat sat on the mat and the dog is a friend of the cat.", **kwargs):
@@ -60,7 +45,7 @@ def rows(signatures):
 def test_pages_to_counts(pages, n_shards):
     documents = tuple(page(str(i), " ".join(words).encode()) for i, words in enumerate(pages))
     scheme = Shingles(k=2)
-    signatures = extract(Records(documents, n_shards), VisibleText(), scheme, Serial())
+    signatures = extract(InMemory(documents, n_shards), VisibleText(), scheme, Serial())
     assert signatures.doc_ids == tuple(map(str, range(len(pages))))
     expected = [naive.counted(naive.shingles(naive.tokens(naive.visible_text(d.content)), 2)) for d in documents]
     assert list(rows(signatures)) == expected
@@ -71,13 +56,6 @@ def test_pages_to_counts(pages, n_shards):
         np.int32,
     )
     assert signatures.content_bytes == sum(len(d.content) for d in documents)
-
-
-def test_shards_do_not_matter():
-    documents = tuple(page(str(i), f"<p>the cat number {i} is a fine cat", cluster=f"c{i % 3}") for i in range(11))
-    one, four = (extract(Records(documents, n), VisibleText(), SpotSignatures(), Serial()) for n in (1, 4))
-    assert_equal(one, four)
-    assert one.clusters[:4] == ("c0", "c1", "c2", "c0")
 
 
 def fail_on_bad(document):
@@ -113,24 +91,20 @@ def test_a_failing_document_is_skipped():
 
 @pytest.mark.parametrize("n_shards", [0, 1, 3])
 def test_empty_collections(n_shards):
-    class Empty(Collection):
-        def shards(self):
-            return [partial(iter, ())] * n_shards
-
-    signatures = extract(Empty(), VisibleText(), SpotSignatures(), Serial())
+    signatures = extract(InMemory((), n_shards), VisibleText(), SpotSignatures(), Serial())
     assert_equal(signatures, concatenate([]))
     assert signatures.indptr.tolist() == [0]
 
 
 def test_a_wrong_scheme_is_an_error_and_not_every_documents():
     with pytest.raises(InputError, match="not one token"):
-        extract(Records((page("a"),)), VisibleText(), SpotSignatures(antecedents=["don't"]), Serial())
+        extract(InMemory((page("a"),)), VisibleText(), SpotSignatures(antecedents=["don't"]), Serial())
 
 
 def test_repeated_ids():
     assert unique_ids(["a", "b", "a", "a#2", "a", "a#2"]) == ("a", "b", "a#3", "a#2", "a#4", "a#2#2")
     assert unique_ids(["a", "b"]) == ("a", "b")
-    signatures = extract(Records((page("a"),) * 3, 3), VisibleText(), SpotSignatures(), Serial())
+    signatures = extract(InMemory((page("a"),) * 3, 3), VisibleText(), SpotSignatures(), Serial())
     assert signatures.doc_ids == ("a", "a#2", "a#3")
 
 

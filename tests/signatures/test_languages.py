@@ -97,7 +97,7 @@ def test_chinese_pages_are_compared_by_shingles():
     assert pairs_of([CHINESE, CHINESE], language="en") == []  # as the paper has it: no stopword, no signature
 
 
-def test_a_text_is_cut_as_its_language_says():
+def test_a_text_is_tokenized_by_its_language():
     scheme = SpotSignatures(language="auto")
     for code in ("de", "fr"):
         tokens = tokenize(REAL[code])
@@ -137,7 +137,7 @@ def test_the_pairs_are_the_same_in_any_order(order):
     assert texts == {frozenset((REAL[code], edited(code))) for code in EDITS} | {frozenset((CHINESE, CHINESE[:-6]))}
 
 
-def test_on_disk_and_added_and_asked(tmp_path):
+def test_languages_on_disk_with_added_pages(tmp_path):
     pages = {"de": REAL["de"], "zh": CHINESE, "ru": REAL["ru"]}
     (tmp_path / "old.jsonl").write_text("".join(json.dumps({"id": k, "text": v}) + "\n" for k, v in pages.items()))
     new = {"de2": edited("de"), "zh2": CHINESE.replace("兄弟", "姐妹")}
@@ -156,7 +156,7 @@ def test_on_disk_and_added_and_asked(tmp_path):
     assert Store.open(tmp_path / "store").method.signature == scheme
 
 
-def test_a_store_made_before_is_still_asked():
+def test_the_representation_of_a_scheme_names_its_language():
     assert repr(SpotSignatures()).endswith("include_antecedent=True)")
     assert "language='de'" in repr(TemplateRemoval(signature=SpotSignatures(language="de")))
 
@@ -168,15 +168,15 @@ def test_a_language_without_a_list_is_refused():
         spotsigs.dedup([REAL["de"]], language="German")
 
 
-def test_the_command_says_what_was_compared_by_shingles(tmp_path, capsys):
+def test_the_command_prints_how_many_pages_were_compared_by_shingles(tmp_path, capsys):
     from spotsigs.cli import main
 
     pages = [REAL["de"], edited("de"), CHINESE, CHINESE.replace("兄弟", "姐妹"), REAL["ru"]]
     with gzip.open(tmp_path / "pages.jsonl.gz", "wt", encoding="utf-8") as file:
         file.writelines(json.dumps({"id": str(k), "text": page}) + "\n" for k, page in enumerate(pages))
     main(["dedup", str(tmp_path / "pages.jsonl.gz"), "--out", str(tmp_path / "kept"), "--workers", "1"])
-    told = capsys.readouterr().out
-    assert "5 pages, 2 removed" in told
-    assert "2 documents with few or no spot signatures: compared by shingles" in told
+    printed = capsys.readouterr().out
+    assert "5 pages, 2 removed" in printed
+    assert "2 documents with few or no spot signatures: compared by shingles" in printed
     metrics = json.loads((tmp_path / "kept-results" / "metrics.json").read_text())
     assert metrics["documents_in_shingles"] == 2

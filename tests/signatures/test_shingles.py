@@ -13,21 +13,6 @@ from spotsigs.errors import InputError
 from spotsigs.text.tokens import tokenize
 
 
-def test_inigo_montoya():
-    text = "My name is Inigo Montoya. You killed my father. Prepare to die"
-    assert [s.replace(":", " ") for s in Shingles(k=4).readable(text)] == [
-        "my name is inigo",
-        "name is inigo montoya",
-        "is inigo montoya you",
-        "inigo montoya you killed",
-        "montoya you killed my",
-        "you killed my father",
-        "killed my father prepare",
-        "my father prepare to",
-        "father prepare to die",
-    ]
-
-
 @examples(100)
 @given(
     st.lists(st.sampled_from(["a", "b", "rose", "is", "漢", "été"]), max_size=20),

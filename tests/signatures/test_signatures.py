@@ -47,14 +47,6 @@ def test_the_papers_sentence():
     assert scheme(tokenize(SENTENCE)).tolist() == naive.hashed(scheme.readable(SENTENCE))
 
 
-def test_the_2_3_takes_every_second_word():
-    scheme = SpotSignatures(antecedents=["the(2,3)"], d=9, c=9, stopwords=None)
-    assert scheme.readable("the w1 w2 w3 w4 w5 w6 w7") == ["the:w2:w4:w6"]
-    assert scheme.readable("the w1 w2 w3 w4") == ["the:w2:w4"]
-    assert scheme.readable("the w1") == []
-    assert scheme.readable("w1 The") == []
-
-
 def test_chains_slide_over_stopwords_and_antecedents():
     scheme = SpotSignatures(antecedents=["the", "said"], d=2, c=2)
     assert scheme.readable("the red of and said fox with a jump") == ["the:fox:jump", "said:jump"]

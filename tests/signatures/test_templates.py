@@ -15,12 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import templates as naive
-from stores import match_on_disk, named, segments_of
+from stores import match_on_disk, named, pages_of, segments_of
 from strategies import examples
 
 import spotsigs
 from data.collections.gold import Gold
-from spotsigs.contracts import Collection
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
@@ -39,16 +38,6 @@ from spotsigs.text.tokens import tokenize_marked
 from spotsigs.text.visible import VisibleText
 
 SCHEME = TemplateRemoval(signature=SpotSignatures(d=1, c=2))
-
-
-class Pages(Collection):
-    """A collection in memory."""
-
-    def __init__(self, *pages: str, media_type: str = "text/html") -> None:
-        self.documents = [Document(id=str(k), content=page, media_type=media_type) for k, page in enumerate(pages)]
-
-    def shards(self):
-        return [lambda: iter(self.documents)]
 
 
 def outlines(pages: list[list[naive.Entry]]) -> Signatures:
@@ -290,7 +279,7 @@ def in_template(story: str) -> str:
 
 
 def spots(*pages: str, **kwargs: str) -> list[set[int]]:
-    return [set(row) for row in rows(extract(Pages(*pages, **kwargs), VisibleText(), SCHEME, Serial()))]
+    return [set(row) for row in rows(extract(pages_of(*pages, **kwargs), VisibleText(), SCHEME, Serial()))]
 
 
 def plain(text: str) -> set[int]:

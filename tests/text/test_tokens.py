@@ -3,7 +3,6 @@ from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
-import regex
 import stopwordsiso
 import xxhash
 from hypothesis import given
@@ -71,14 +70,6 @@ def test_a_text_too_large_for_its_offsets(monkeypatch):
     assert tokenize("abc").words == ["abc"]
     with pytest.raises(InputError, match="3 bytes, this one has 4"):
         tokenize("abcd")
-
-
-def test_each_code_point_has_the_kind_that_the_pattern_gives_it():
-    everything = np.arange(0x110000, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
-    expected = np.zeros(0x110000, np.uint8)
-    for run in regex.finditer(module.TOKEN_PATTERN, everything):
-        expected[run.start() : run.end()] = 1 if run["word"] else 2
-    np.testing.assert_array_equal(module.character_kinds() & 3, expected)
 
 
 # other languages, against the Unicode data of the standard library and the lists of stopwordsiso
