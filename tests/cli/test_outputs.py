@@ -68,11 +68,11 @@ def test_documents_of_other_formats_are_printed_as_records(tmp_path, capsysbinar
     Path("x").write_bytes(file_of(kind, docs(), pack))
     dedup("x", "--format", kind, "--out", "-")
     out, err = capsysbinary.readouterr()
-    found = [json.loads(line) for line in out.splitlines()]
-    assert [record["id"].removeprefix("http://x/") for record in found] == kept
+    actual = [json.loads(line) for line in out.splitlines()]
+    assert [record["id"].removeprefix("http://x/") for record in actual] == kept
     field = "text" if kind in ("csv", "parquet") else "html"
-    assert all(text in record[field] for (_, text, _), record in zip(docs(), found, strict=False))
-    assert [record.get("date") for record in found] == [
+    assert all(text in record[field] for (_, text, _), record in zip(docs(), actual, strict=False))
+    assert [record.get("date") for record in actual] == [
         {"warc": "2024-01-02T03:04:05Z", "arc": "2001-02-03T04:05:06Z"}.get(kind)
     ] * 5
     assert [path.name for path in tmp_path.iterdir()] == ["x"]  # no tables, and nothing named "-"
@@ -156,9 +156,9 @@ def test_copy_and_tables_are_uploaded(tmp_path, pages, bucket, memory, capsys):
     assert f"5 kept -> {bucket}/kept/" in capsys.readouterr().out
     for name in ("kept", "kept-results"):
         here = {p.relative_to(tmp_path / name).as_posix(): p for p in (tmp_path / name).rglob("*") if p.is_file()}
-        found = there(f"{bucket}/{name}")
-        assert set(found) == set(here)
-        assert all(found[key] == path.read_bytes() for key, path in here.items() if key not in TIMES)
+        actual = there(f"{bucket}/{name}")
+        assert set(actual) == set(here)
+        assert all(actual[key] == path.read_bytes() for key, path in here.items() if key not in TIMES)
     with pytest.raises(
         SystemExit, match=r"kept is not empty; name another folder for the copy, or replace it with --ov"
     ):

@@ -207,9 +207,9 @@ class TestKernelCache:
         else:
             place.touch()
         kernel_cache.set_cache_folder()
-        found = Path(os.environ[kernel_cache.KEY])
-        assert found != place
-        assert (found.parent, found.stat().st_mode & 0o777, list(found.iterdir())) == (nowhere, 0o700, [])
+        actual = Path(os.environ[kernel_cache.KEY])
+        assert actual != place
+        assert (actual.parent, actual.stat().st_mode & 0o777, list(actual.iterdir())) == (nowhere, 0o700, [])
 
     def test_a_writable_or_configured_cache_folder_is_not_changed(self, nowhere, monkeypatch):
         monkeypatch.setenv(kernel_cache.KEY, "given")

@@ -26,17 +26,17 @@ def test_cohesion_equals_its_definition(edges, method, cut, random):
     ]
     cohesions = cohesion(clusters, chunks)
     assert cohesions.labels.tolist() == np.flatnonzero(clusters.sizes > 1).tolist()
-    found = cohesions.of(np.arange(len(clusters.sizes)))
+    actual = cohesions.of(np.arange(len(clusters.sizes)))
     for label, head in enumerate(clusters.representatives.tolist()):
         members = set(np.flatnonzero(clusters.labels == label).tolist())
         inside = [(e, s) for e, s in zip(edges, values, strict=True) if set(e) <= members]
         known = [s for _, s in inside if s == s]
-        assert found.pairs[label] == len(inside)
-        np.testing.assert_equal(found.minimum[label], min(known, default=np.nan))
+        assert actual.pairs[label] == len(inside)
+        np.testing.assert_equal(actual.minimum[label], min(known, default=np.nan))
         total = reduce(operator.add, known, 0.0)  # one after the other; sum() compensates since Python 3.12
-        np.testing.assert_equal(found.mean[label], total / len(known) if known else np.nan)
-        assert found.apart[label] == sum((min(m, head), max(m, head)) not in edges for m in members - {head})
-        assert not found.chain[label]
+        np.testing.assert_equal(actual.mean[label], total / len(known) if known else np.nan)
+        assert actual.apart[label] == sum((min(m, head), max(m, head)) not in edges for m in members - {head})
+        assert not actual.chain[label]
 
 
 def test_giant_chains():

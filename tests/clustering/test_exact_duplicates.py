@@ -72,9 +72,9 @@ def test_exact_duplicates_and_their_pairs_are_those_of_brute_force(data):
     assert (np.diff(spread.i.astype(np.int64) * n + spread.j) > 0).all()
     new_from, most = data.draw(st.integers(0, n)), data.draw(st.integers(1, 5))
     further = list(exact_duplicates.further(pairs.chunks(), most=most, new_from=new_from))
-    found = [pair for i, j, s in further for pair in zip(i.tolist(), j.tolist(), s.tolist(), strict=True)]
+    actual = [pair for i, j, s in further for pair in zip(i.tolist(), j.tolist(), s.tolist(), strict=True)]
     assert max(map(len, (i for i, _, _ in further)), default=0) <= most
-    assert sorted(found) == sorted(
+    assert sorted(actual) == sorted(
         (a, b, s) for (a, b), s in wanted.items() if (a, b) not in similarity and b >= new_from
     )
 
@@ -143,14 +143,14 @@ def test_the_rule_for_exact_duplicates_is_an_option(tmp_path, choice, n):
     ran(tmp_path / "memory", *asked)
     ran(tmp_path / "disk", *asked, "memory=1GB")
     assert same(tmp_path / "memory", tmp_path / "disk")
-    found = pairs_of(tmp_path / "memory")
-    assert {s for _, _, s in found} == {1.0}
+    actual = pairs_of(tmp_path / "memory")
+    assert {s for _, _, s in actual} == {1.0}
     bridges = {("a.html", "b.html"), ("a.html", "c.html"), ("b.html", "c.html")}  # similar by signatures in any case
     tables = {
         "text": {("d.html", "e.html"), ("d.html", "f.html"), ("e.html", "f.html")},
         "content": {("d.html", "e.html")},
     }
-    assert {pair[:2] for pair in found} == bridges | tables.get(choice, set())
+    assert {pair[:2] for pair in actual} == bridges | tables.get(choice, set())
 
 
 def test_removed_pages_have_a_reason_and_kept_ones_whether_they_were_compared(tmp_path):
@@ -206,10 +206,10 @@ def test_a_page_is_compared_with_a_store_by_its_bytes_and_by_its_text(tmp_path):
     for page, expected in ((TABLE, ["1.html", "2.html"]), (BRIDGE, ["3.html", "4.html", "5.html"])):
         (tmp_path / "page").write_text(page)
         done = command("pairs", "page", "--against", "s", "--workers", 1, cwd=tmp_path)
-        found = [line.split("\t") for line in done.stdout.splitlines()[1:]]
-        assert [row[:2] for row in found] == [[f"reference:{name}", "page"] for name in expected]
-        assert [float(row[2]) for row in found[:2]] == [1, 1]
-        assert all(0.3 <= float(row[2]) < 1 for row in found[2:])
+        actual = [line.split("\t") for line in done.stdout.splitlines()[1:]]
+        assert [row[:2] for row in actual] == [[f"reference:{name}", "page"] for name in expected]
+        assert [float(row[2]) for row in actual[:2]] == [1, 1]
+        assert all(0.3 <= float(row[2]) < 1 for row in actual[2:])
 
 
 def test_copies_beyond_what_can_be_listed_are_refused_in_a_sentence():

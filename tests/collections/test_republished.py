@@ -88,10 +88,10 @@ def test_rules(releases):
         "whole.html": whole,
         "come.html": page("Moved", 300, "more"),
     }
-    found = releases(old, new)
-    moved = {name for name in found if "Moved" in name or name.endswith(("gone.html", "come.html"))}
+    actual = releases(old, new)
+    moved = {name for name in actual if "Moved" in name or name.endswith(("gone.html", "come.html"))}
     assert len(moved) == 1
-    assert {name: cluster for name, cluster in found.items() if name not in moved} == {
+    assert {name: cluster for name, cluster in actual.items() if name not in moved} == {
         "p-1/a.html": "s/a.html#0",
         "p-1:2/a.html": "s/a.html#0",
         "p-1/b.html": "s/b.html#0",
@@ -107,9 +107,9 @@ def test_most_paths_of_a_site(releases):
         f"both{k}.html": page(f"Both {chr(97 + k)}", 200) for k in range(26)
     }
     once = {f"once{k}.html": page(f"Once {chr(97 + k)}", 200) for k in range(26)}
-    found = releases(again | once, {name: text + " more" for name, text in again.items()})
-    assert sum("once" in name for name in found) == 10
-    assert len(set(found.values())) == 40
+    actual = releases(again | once, {name: text + " more" for name, text in again.items()})
+    assert sum("once" in name for name in actual) == 10
+    assert len(set(actual.values())) == 40
 
 
 def test_a_release_without_pages(releases):

@@ -30,11 +30,11 @@ SENTENCES = st.lists(st.sampled_from(["a", "\u00e9t\u00e9", *ENDS]), max_size=12
 @examples(300)
 def test_it_is_that_of_sets_of_strings(pages):
     texts, kept = [text for text, _ in pages], [stays for _, stays in pages]
-    found = text_lost(grams_of(texts), np.array(kept, np.bool_))
+    actual = text_lost(grams_of(texts), np.array(kept, np.bool_))
     share, of_sentences, of_page = naive.text_lost.text_lost(texts, kept)
-    assert (found.share, found.of_sentences, found.one_in) == (share, of_sentences, 1)
-    assert [None if np.isnan(value) else value for value in found.of_page] == of_page
-    assert found.mostly_lost == sum(value is not None and value > 0.5 for value in of_page)
+    assert (actual.share, actual.of_sentences, actual.one_in) == (share, of_sentences, 1)
+    assert [None if np.isnan(value) else value for value in actual.of_page] == of_page
+    assert actual.mostly_lost == sum(value is not None and value > 0.5 for value in of_page)
 
 
 def collection(n=60, words=400):
@@ -65,8 +65,8 @@ def test_any_memory_ends(hashes):
 def test_repeated_pages_need_no_more_memory():
     pages = ["one two three four five six"] * 5_000
     kept = np.ones(len(pages), np.bool_)
-    found = text_lost(grams_of(pages), kept, most_bytes=40 * 100)
-    assert (found.share, found.one_in, found.mostly_lost) == (0, 1, 0)
+    actual = text_lost(grams_of(pages), kept, most_bytes=40 * 100)
+    assert (actual.share, actual.one_in, actual.mostly_lost) == (0, 1, 0)
 
 
 @pytest.mark.parametrize("n", [1, 3])
@@ -103,8 +103,8 @@ def test_a_run_without_a_copy_does_not_read_again(tmp_path):
 def test_lost_text_is_warned_about(lost, mostly, removed, message):
     method = configured("data=tiny").method
     with command_spelling():
-        found = text_warning(method.at(0.25), lost, mostly, removed)
-    assert found == f"warning: {message}; give a higher threshold, as in --tau 0.35"
+        actual = text_warning(method.at(0.25), lost, mostly, removed)
+    assert actual == f"warning: {message}; give a higher threshold, as in --tau 0.35"
     assert text_warning(method.at(0.25), lost, mostly, 99) == ""
     assert text_warning(method.at(0.95), lost, mostly, removed) == ""
     assert text_warning(method.at(0.25), 0.05, 1, removed) == ""
@@ -119,9 +119,9 @@ def shard_of(pages):
 def test_extraction_keeps_the_grams_of_each_text_or_a_sample_by_hash(pages, grams, most):
     parts = list(extract_parts(shard_of(pages), VisibleText(), Shingles(), grams=grams, most=most))
     of_text = [batch.hashes.tolist() for batch in grams_of(pages)]
-    found = [part.grams.hashes[a:b].tolist() for part in parts for a, b in pairwise(part.grams.indptr.tolist())]
+    actual = [part.grams.hashes[a:b].tolist() for part in parts for a, b in pairwise(part.grams.indptr.tolist())]
     bits = np.repeat([part.grams.bits for part in parts], [len(part) for part in parts])
-    assert found == [[h for h in row if h >> 64 - int(b) == 0] for row, b in zip(of_text, bits, strict=True)]
+    assert actual == [[h for h in row if h >> 64 - int(b) == 0] for row, b in zip(of_text, bits, strict=True)]
     assert all(len(part.grams.hashes) <= grams or part.grams.bits == GRAM_BITS for part in parts)
     if sum(map(len, of_text)) <= grams:
         assert not bits.any()
@@ -133,10 +133,10 @@ def test_extraction_keeps_the_grams_of_each_text_or_a_sample_by_hash(pages, gram
 def test_batches_with_samples_of_different_size_are_counted_alike():
     pages, kept = collection()
     halves = [grams_of(pages[:30]), (batch.drawn(3) for batch in grams_of(pages[30:]))]
-    found = text_lost(chain(*halves), kept)
+    actual = text_lost(chain(*halves), kept)
     same = text_lost((batch.drawn(3) for batch in grams_of(pages)), kept)
-    assert (found.share, found.one_in) == (same.share, 8)
-    np.testing.assert_array_equal(found.of_page, same.of_page)
+    assert (actual.share, actual.one_in) == (same.share, 8)
+    np.testing.assert_array_equal(actual.of_page, same.of_page)
 
 
 def test_a_store_of_a_run_without_a_copy_gives_the_same(tmp_path):

@@ -29,24 +29,24 @@ def separation(counts: list[int], tau: float) -> float:
 
 
 def test_between_two_hills():
-    found = suggest(np.concatenate([UNRELATED, COPIES]))
-    assert found.tau is not None
-    assert 0.15 < found.tau < 0.4
-    assert separation(found.counts.tolist(), found.tau) == pytest.approx(found.separation)
-    assert found.separation > 0.5
-    assert "is in the valley" in found.reason
+    suggestion = suggest(np.concatenate([UNRELATED, COPIES]))
+    assert suggestion.tau is not None
+    assert 0.15 < suggestion.tau < 0.4
+    assert separation(suggestion.counts.tolist(), suggestion.tau) == pytest.approx(suggestion.separation)
+    assert suggestion.separation > 0.5
+    assert "is in the valley" in suggestion.reason
 
 
 def test_evidence():
     similarities = np.concatenate([UNRELATED, COPIES, [1.0, FLOOR, FLOOR / 2, np.nan]])
-    found = suggest(similarities)
-    assert len(found.counts) == len(found.edges) - 1 == BINS
-    assert (found.edges[0], found.edges[-1]) == (FLOOR, 1.0)
-    assert np.allclose(np.diff(np.log(found.edges)), np.log(1 / FLOOR) / BINS)
-    assert found.counts.sum() == np.count_nonzero(similarities >= FLOOR)
+    suggestion = suggest(similarities)
+    assert len(suggestion.counts) == len(suggestion.edges) - 1 == BINS
+    assert (suggestion.edges[0], suggestion.edges[-1]) == (FLOOR, 1.0)
+    assert np.allclose(np.diff(np.log(suggestion.edges)), np.log(1 / FLOOR) / BINS)
+    assert suggestion.counts.sum() == np.count_nonzero(similarities >= FLOOR)
     for k in range(BINS):
-        upper = similarities <= 1 if k == BINS - 1 else similarities < found.edges[k + 1]
-        assert found.counts[k] == np.count_nonzero((similarities >= found.edges[k]) & upper)
+        upper = similarities <= 1 if k == BINS - 1 else similarities < suggestion.edges[k + 1]
+        assert suggestion.counts[k] == np.count_nonzero((similarities >= suggestion.edges[k]) & upper)
 
 
 @pytest.mark.parametrize(
@@ -64,34 +64,34 @@ def test_evidence():
     ],
 )
 def test_refused_with_a_reason(similarities, message):
-    found = suggest(np.array(similarities, np.float64))
-    assert found.tau is None
-    assert message in found.reason
+    suggestion = suggest(np.array(similarities, np.float64))
+    assert suggestion.tau is None
+    assert message in suggestion.reason
 
 
 def test_the_valley_before_the_copies_and_not_another_one():
-    found = suggest(np.concatenate([UNRELATED, hill(0.5, 0.1, 400), hill(0.97, 0.01, 60)]))
-    assert found.tau is not None
-    assert 0.15 < found.tau < 0.4
+    suggestion = suggest(np.concatenate([UNRELATED, hill(0.5, 0.1, 400), hill(0.97, 0.01, 60)]))
+    assert suggestion.tau is not None
+    assert 0.15 < suggestion.tau < 0.4
 
 
 def test_in_the_middle_of_an_empty_valley():
-    found = suggest(np.repeat([0.05, 0.8], 100))
-    assert found.tau == pytest.approx(np.sqrt(0.05 * 0.8), rel=0.1)
-    assert found.separation == pytest.approx(1)
+    suggestion = suggest(np.repeat([0.05, 0.8], 100))
+    assert suggestion.tau == pytest.approx(np.sqrt(0.05 * 0.8), rel=0.1)
+    assert suggestion.separation == pytest.approx(1)
 
 
 @given(st.lists(st.integers(0, 20), min_size=BINS, max_size=BINS).filter(lambda counts: sum(counts) >= FEWEST))
 def test_any_histogram(counts):
     edges = np.exp(np.linspace(np.log(FLOOR), 0, BINS + 1))
     similarities = np.repeat(np.sqrt(edges[1:] * edges[:-1]), counts)
-    found = suggest(similarities)
-    assert found.counts.tolist() == counts
-    if found.tau is not None:
-        assert found.tau < max(similarities)
-        assert found.separation == pytest.approx(separation(counts, found.tau))
+    suggestion = suggest(similarities)
+    assert suggestion.counts.tolist() == counts
+    if suggestion.tau is not None:
+        assert suggestion.tau < max(similarities)
+        assert suggestion.separation == pytest.approx(separation(counts, suggestion.tau))
     shuffled = suggest(np.random.default_rng(0).permutation(similarities))
-    assert (shuffled.tau, shuffled.reason) == (found.tau, found.reason)
+    assert (shuffled.tau, shuffled.reason) == (suggestion.tau, suggestion.reason)
 
 
 def test_wrong_input():

@@ -31,17 +31,17 @@ def test_tools_find_the_same_pairs(tool, tau, vectors):
         i, j = TOOLS[tool].prepare(vectors)(tau, 1)
     except (ImportError, UnavailableError) as reason:
         pytest.skip(str(reason))
-    found = {(min(pair), max(pair)) for pair in zip(i.tolist(), j.tolist(), strict=True)}
-    assert len(found) == len(i)
-    assert found <= expected
-    assert len(found) >= (1.0 if TOOLS[tool].exact else 0.8) * len(expected) > 50
+    actual = {(min(pair), max(pair)) for pair in zip(i.tolist(), j.tolist(), strict=True)}
+    assert len(actual) == len(i)
+    assert actual <= expected
+    assert len(actual) >= (1.0 if TOOLS[tool].exact else 0.8) * len(expected) > 50
 
 
 def test_agreement_counts_pairs_in_any_order(vectors):
     exact = self_join(vectors, 0.5)
     half = len(exact) // 2
-    found = agreement((exact.j[:half], exact.i[:half]), vectors, 0.5, "spotsigs")
-    assert (found["pairs"], found["recall"], found["precision"]) == (half, half / len(exact), 1.0)
+    actual = agreement((exact.j[:half], exact.i[:half]), vectors, 0.5, "spotsigs")
+    assert (actual["pairs"], actual["recall"], actual["precision"]) == (half, half / len(exact), 1.0)
     other = np.append(exact.i, 0), np.append(exact.j, len(vectors) - 1)
     assert agreement(other, vectors, 0.5, "spotsigs")["precision"] == len(exact) / (len(exact) + 1)
 
@@ -60,11 +60,11 @@ def cells(**seconds):
 def test_the_table_compares_with_our_join():
     names = {"spotsigs_tight | 0.9 | short 100k | 2": 0.1, "rensa | 0.9 | short 100k | 2": 3.0}
     table = joins_table(cells(**names, **{"spotsigs | 0.5 | short 100k | 2": 2.0}), [])
-    found = {row["tool"]: row for row in table.rows}
-    assert found["spotsigs_tight"]["0.9"] == "0.1"
-    assert found["rensa"]["0.9"] == "3 (30×), recall 0.50 †"
-    assert found["spotsigs"]["0.5"] == "2"
-    assert found["datasketch"]["0.9"] == "> 90 s"
+    actual = {row["tool"]: row for row in table.rows}
+    assert actual["spotsigs_tight"]["0.9"] == "0.1"
+    assert actual["rensa"]["0.9"] == "3 (30×), recall 0.50 †"
+    assert actual["spotsigs"]["0.5"] == "2"
+    assert actual["datasketch"]["0.9"] == "> 90 s"
     assert [column.name for column in table.columns] == ["collection", "tool", "threads", "0.9", "0.5", "peak_mb"]
 
 

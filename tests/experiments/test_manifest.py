@@ -85,12 +85,12 @@ def test_violations_are_detected(tmp_path, write):
     (results / "figure4/more.svg").write_text("by hand")
     unknown = replace(row, file="gone.csv", commit="0" * 40)
     write_rows(results, [replace(row, command="notebook"), unknown])
-    found = check(results)
-    assert found[:2] == ["figure4/more.svg has no row", "gone.csv has a row and no file"]
-    assert "figure4/figure4.csv is not the file that notebook wrote" in found
-    assert "figure4/figure4.csv has no producer: notebook" in found
+    actual = check(results)
+    assert actual[:2] == ["figure4/more.svg has no row", "gone.csv has a row and no file"]
+    assert "figure4/figure4.csv is not the file that notebook wrote" in actual
+    assert "figure4/figure4.csv has no producer: notebook" in actual
     shallow = git("rev-parse", "--is-shallow-repository") == "true"
-    assert shallow or f"commit {'0' * 40} is not in the history of this one" in found
+    assert shallow or f"commit {'0' * 40} is not in the history of this one" in actual
 
 
 def test_the_committed_results_are_those_of_their_commits():

@@ -108,12 +108,12 @@ def test_a_measured_figure_has_a_source(row):
         assert row["command"]
         assert git("rev-parse", "--is-shallow-repository") == "true" or age(row["commit"]) is not None
         return
-    found = values(ROOT / row["source"])
+    actual = values(ROOT / row["source"])
     for figure in DECIMAL.findall(row["figures"]):
         digits = len(figure.removesuffix(" %").partition(".")[2])
         scales = (100,) if figure.endswith("%") else (1, 1e-6)
         stated = float(figure.removesuffix(" %"))
-        assert any(round(value * scale, digits) == stated for value in found for scale in scales), figure
+        assert any(round(value * scale, digits) == stated for value in actual for scale in scales), figure
 
 
 LEADS = {"republished": 0.05, "newsframes": 0.13}

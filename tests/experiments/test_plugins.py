@@ -61,8 +61,8 @@ def test_a_matcher_of_another_package_takes_its_own_parameters(site, tmp_path, r
     done = run(site, tmp_path, *words)
     assert done.returncode == 0, done.stderr
     assert "My matcher" in done.stdout
-    found = json.loads((tmp_path / "run" / "metrics.json").read_text())
-    assert (found["tau"], found["k"], found["l"]) == (0.5, 4, 7)
+    actual = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert (actual["tau"], actual["k"], actual["l"]) == (0.5, 4, 7)
 
 
 def test_a_parameter_that_the_class_lacks_is_refused(site, tmp_path):

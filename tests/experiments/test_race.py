@@ -108,9 +108,9 @@ def test_tools_keep_one_of_equal_texts(texts, tmp_path, name):
     if name in ("datasketch", "rensa") and importlib.util.find_spec(name) is None:
         pytest.skip(f"{name} is not installed")
     TOOLS[name].run(texts, tmp_path)
-    found = decisions(tmp_path)
-    assert [doc for doc, (_, kept) in sorted(found.items()) if kept] == ["a1", "a2", "b1"]
-    assert found["a3"][0] == found["a1"][0]
+    actual = decisions(tmp_path)
+    assert [doc for doc, (_, kept) in sorted(actual.items()) if kept] == ["a1", "a2", "b1"]
+    assert actual["a3"][0] == actual["a1"][0]
 
 
 def test_a_stopped_race_stops_its_tool(tmp_path, monkeypatch):
@@ -137,8 +137,8 @@ def test_rows_of_previous_races_are_kept_unless_they_ran_again(tmp_path, monkeyp
     for changed in changes:
         race.write(row | changed, tmp_path, 2)
     rows = json.loads((tmp_path / "race.json").read_text())["rows"]
-    found = [(row["collection"], row["documents"], row["tool"], row["seconds"]) for row in rows]
-    assert found == [
+    actual = [(row["collection"], row["documents"], row["tool"], row["seconds"]) for row in rows]
+    assert actual == [
         ("newsframes", 200, "rensa", 1.0),
         ("package_docs_html", 100, "rensa", 1.0),
         ("package_docs_html", 200, "SpotSigs", 1.0),

@@ -47,8 +47,8 @@ def test_a_run_returns_its_f1_to_a_sweeper(tmp_path, monkeypatch):
     Plugins.instance().register(Best)
     done = front_door("-m", "data=tiny", "hydra/sweeper=best", "engine=serial", f"hydra.sweep.dir={tmp_path}")
     assert done.returncode == 0, done.stderr
-    found = {path.parent.name: json.loads(path.read_text())["f1"] for path in tmp_path.glob("tiny/**/metrics.json")}
-    assert Best.values == [found["tau=0.3+engine=serial"], found["tau=0.9+engine=serial"]]
+    actual = {path.parent.name: json.loads(path.read_text())["f1"] for path in tmp_path.glob("tiny/**/metrics.json")}
+    assert Best.values == [actual["tau=0.3+engine=serial"], actual["tau=0.9+engine=serial"]]
     assert Best.values[0] > Best.values[1]
 
 

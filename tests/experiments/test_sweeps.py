@@ -206,9 +206,9 @@ class TestOtherPlugins:
         done = front_door("-m", "data=tiny", *choices, "tau=interval(0.2,0.9)", f"hydra.sweep.dir={tmp_path}")
         assert done.returncode == 0, done.stderr
         best = OmegaConf.load(tmp_path / "optimization_results.yaml").best_value
-        found = [json.loads(path.read_text())["f1"] for path in tmp_path.glob("tiny/**/metrics.json")]
-        assert len(found) == 4
-        assert best == max(found) > min(found)
+        actual = [json.loads(path.read_text())["f1"] for path in tmp_path.glob("tiny/**/metrics.json")]
+        assert len(actual) == 4
+        assert best == max(actual) > min(actual)
 
     def test_joblib_runs_cells_side_by_side(self, tmp_path):
         pytest.importorskip("hydra_plugins.hydra_joblib_launcher")

@@ -21,18 +21,18 @@ from spotsigs.text.visible import VisibleText, visible_text
 
 def test_the_text_has_the_shingles_that_remain(tmp_path):
     pages = Gold(seed=1, pages=60, clusters=6, cache=tmp_path)
-    found = extract(pages, VisibleText(), TemplateRemoval(signature=FINDER), Serial())
+    signatures = extract(pages, VisibleText(), TemplateRemoval(signature=FINDER), Serial())
     shorter = 0
     for row, page in enumerate(read(TemplateFree(collection=pages))):
         kept = dict(
             zip(
-                found.hashes[found.indptr[row] : found.indptr[row + 1]].tolist(),
-                found.counts[found.indptr[row] : found.indptr[row + 1]].tolist(),
+                signatures.hashes[signatures.indptr[row] : signatures.indptr[row + 1]].tolist(),
+                signatures.counts[signatures.indptr[row] : signatures.indptr[row + 1]].tolist(),
                 strict=True,
             )
         )
         text = Counter(FINDER(tokenize(page.content)).tolist())
-        assert page.id == found.doc_ids[row]
+        assert page.id == signatures.doc_ids[row]
         floor = [key for key in kept if key not in text]  # the signature that makes up for a page of few others
         assert len(floor) <= 1
         assert all(text[key] >= count for key, count in kept.items() if key not in floor)

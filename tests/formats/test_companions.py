@@ -75,13 +75,13 @@ def test_a_copy_has_the_requests_and_metadata_of_the_responses_that_stay_and_no_
             if bad is not None:
                 records.insert(bad, DAMAGE[damage](junk))
             path.write_bytes(laid_out(records, layout, pack))
-            found = unpacked(copy_of(Warc(path=str(path)), Path(folder, "out"), removed=gone))
+            actual = unpacked(copy_of(Warc(path=str(path)), Path(folder, "out"), removed=gone))
         if bad is None:
-            assert found == b"".join(left)
-            kinds = [record.rec_type for record in ArchiveIterator(io.BytesIO(found))]
+            assert actual == b"".join(left)
+            kinds = [record.rec_type for record in ArchiveIterator(io.BytesIO(actual))]
             assert kinds == [record.rec_type for record in ArchiveIterator(io.BytesIO(b"".join(left)))]
         elif damage in NO_HEADER:
-            assert all(record.strip() in found for record in left)
+            assert all(record.strip() in actual for record in left)
 
     check()
 

@@ -162,7 +162,7 @@ def test_the_lines_before_the_damage_of_a_stream_are_records(kind, pack):
             path = Path(folder, "x")
             path.write_bytes(content[:cut])
             try:
-                found = [
+                actual = [
                     record
                     for shard in FORMATS[kind](path=str(path), shard_bytes=shard_bytes).shards()
                     for record in shard()
@@ -170,9 +170,9 @@ def test_the_lines_before_the_damage_of_a_stream_are_records(kind, pack):
             except InputError:
                 assert not before
                 return
-        documents = [record.id for record in found if isinstance(record, Document)]
+        documents = [record.id for record in actual if isinstance(record, Document)]
         assert documents == [f"d{k}" for k in range(len(re.findall(ends[kind], before)))]
-        assert [record.id for record in found if isinstance(record, Skipped)].count("x") == 1
+        assert [record.id for record in actual if isinstance(record, Skipped)].count("x") == 1
 
     check()
 

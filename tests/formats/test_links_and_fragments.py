@@ -92,5 +92,5 @@ def test_records_without_a_type_are_read_as_what_they_are(tmp_path):
     path = tmp_path / "x.warc"
     path.write_bytes(b"".join(records))
     collection = Warc(path=str(path))
-    found = [record for shard in collection.shards() for record in shard()]
-    assert [(r.id[-1], r.content) for r in found] == [*((k, PAGE) for k in "123"), ("4", b"the text")]
+    actual = [record for shard in collection.shards() for record in shard()]
+    assert [(r.id[-1], r.content) for r in actual] == [*((k, PAGE) for k in "123"), ("4", b"the text")]

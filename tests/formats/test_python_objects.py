@@ -42,9 +42,9 @@ KINDS = ["list", "tuple", "iterator", "pandas", "polars", "pyarrow", "datasets"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_returned_in_an_object_of_the_same_type(kind):
     pages = container(kind, ROWS)
-    found = spotsigs.dedup(pages)
-    assert isinstance(found, type(pages) if kind != "iterator" else Iterator)
-    assert ids(found) == [0, 1]
+    kept = spotsigs.dedup(pages)
+    assert isinstance(kept, type(pages) if kind != "iterator" else Iterator)
+    assert ids(kept) == [0, 1]
 
 
 def test_contents_alone_and_indices_are_returned():

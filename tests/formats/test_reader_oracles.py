@@ -132,9 +132,9 @@ def test_every_page_of_an_archive_is_that_of_warcio_or_listed(kind, layout):
             plain.write_bytes(b"".join([*first, *(record for record, is_page, _ in records if is_page)]))
             path.write_bytes(content)
             expected = dict(by_warcio(plain))
-            found = read((Arc if kind == "arc" else Warc)(path=str(path), shard_bytes=shard_bytes))
-        documents = {record.id: record.content for record in found if isinstance(record, Document)}
-        listed = {record.id.partition(" ")[0] for record in found if isinstance(record, Skipped)}
+            actual = read((Arc if kind == "arc" else Warc)(path=str(path), shard_bytes=shard_bytes))
+        documents = {record.id: record.content for record in actual if isinstance(record, Document)}
+        listed = {record.id.partition(" ")[0] for record in actual if isinstance(record, Skipped)}
         for number, (_, is_page, is_whole) in enumerate(records[:n]):
             name = f"http://x/{number}"
             if is_page and is_whole:
@@ -145,7 +145,7 @@ def test_every_page_of_an_archive_is_that_of_warcio_or_listed(kind, layout):
         assert documents == {}
         assert last is None or (is_cut and last == expected[f"http://x/{n}"])
         pages = sum(is_page for _, is_page, _ in records[:n])
-        assert len(found) == pages + is_cut + (last is not None)
+        assert len(actual) == pages + is_cut + (last is not None)
 
     check()
 
@@ -164,9 +164,9 @@ def test_an_impossible_length_costs_one_record(tmp_path, kind, pack, length):
         parts[2] = line.rpartition(b" ")[0] + b" " + length.encode() + b"\n" + rest
     path = tmp_path / f"x.{kind}{pack}"
     path.write_bytes(packed(parts, pack))
-    found = read((Warc if kind == "warc" else Arc)(path=str(path)))
-    assert [r.id for r in found if isinstance(r, Document)] == ["http://x/0", "http://x/2"]
-    [fault] = [r for r in found if isinstance(r, Skipped)]
+    actual = read((Warc if kind == "warc" else Arc)(path=str(path)))
+    assert [r.id for r in actual if isinstance(r, Document)] == ["http://x/0", "http://x/2"]
+    [fault] = [r for r in actual if isinstance(r, Skipped)]
     assert fault.id.startswith("x.")
 
 
@@ -301,9 +301,9 @@ def test_csv_against_the_standard_library(rows, pack, shard_bytes, mark):
 @given(ROWS, st.sampled_from(["", ".gz", ".zst"]), st.sampled_from([20, 1 << 20]), st.booleans())
 def test_json_lines_against_json(rows, pack, shard_bytes, escaped):
     text = "\n".join(json.dumps({"id": doc_id, "text": text}, ensure_ascii=escaped) for doc_id, text in rows)
-    found = in_a_file(f"x.jsonl{pack}", PACK[pack](text.encode()), Jsonl, shard_bytes=shard_bytes)
+    actual = in_a_file(f"x.jsonl{pack}", PACK[pack](text.encode()), Jsonl, shard_bytes=shard_bytes)
     expected = [json.loads(line) for line in text.split("\n")]
-    assert found == [(row["id"], row["text"]) for row in expected]
+    assert actual == [(row["id"], row["text"]) for row in expected]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["id", "text", "html"]), TEXT | st.integers() | st.floats()), min_size=1))

@@ -98,9 +98,9 @@ def test_copy_of_a_truncated_file_ends_where_it_ends(tmp_path):
     lines = b"\n".join(json.dumps({"id": f"d{k}", "text": rng.randbytes(200).hex()}).encode() for k in range(500))
     (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(lines)[:30_000])
     collection = Jsonl(path=str(tmp_path / "x.jsonl.gz"))
-    found = documents(collection)
-    write_copy(collection, [d.id for d in found], np.arange(len(found)) % 2 == 0, tmp_path / "out")
-    assert [d.id for d in documents(Jsonl(path=str(tmp_path / "out")))] == [d.id for d in found[::2]]
+    actual = documents(collection)
+    write_copy(collection, [d.id for d in actual], np.arange(len(actual)) % 2 == 0, tmp_path / "out")
+    assert [d.id for d in documents(Jsonl(path=str(tmp_path / "out")))] == [d.id for d in actual[::2]]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="these are no names there")
@@ -112,11 +112,11 @@ def test_files_keep_their_names_whatever_bytes_those_have(tmp_path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         Path(os.fsdecode(path)).write_bytes(b"<p>page %d" % k)
     collection = Folder(path=str(tmp_path / "in"))
-    found = documents(collection)
-    assert len(found) == len(names)
-    write_copy(collection, [d.id for d in found], np.ones(len(names), dtype=bool), tmp_path / "out")
+    actual = documents(collection)
+    assert len(actual) == len(names)
+    write_copy(collection, [d.id for d in actual], np.ones(len(names), dtype=bool), tmp_path / "out")
     copied = documents(Folder(path=str(tmp_path / "out")))
-    assert [(d.id, d.content) for d in copied] == [(d.id, d.content) for d in found]
+    assert [(d.id, d.content) for d in copied] == [(d.id, d.content) for d in actual]
     assert {
         os.path.relpath(os.fsencode(p), os.fsencode(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.html")
     } == {*names}
@@ -137,9 +137,9 @@ def test_of_equal_ids_the_one_that_could_not_be_judged_stays(tmp_path, first_fai
     lines = [json.dumps({"id": "a", "html": page}) for page in (pages if first_fails else pages[::-1])]
     (tmp_path / "x.jsonl").write_text("\n".join(lines) + "\n")
     collection, text, scheme = Jsonl(path=str(tmp_path / "x.jsonl")), MainText(), SpotSignatures()
-    found = extract(collection, text, scheme, Serial())
-    assert (found.doc_ids, [record.id for record in found.skipped]) == (("a",), ["a"])
+    signatures = extract(collection, text, scheme, Serial())
+    assert (signatures.doc_ids, [record.id for record in signatures.skipped]) == (("a",), ["a"])
     removed = np.zeros(1, dtype=bool)
     judged = lambda document: is_readable(document, text, scheme)  # noqa: E731
-    write_copy(collection, found.doc_ids, removed, tmp_path / "out", judged=judged)
+    write_copy(collection, signatures.doc_ids, removed, tmp_path / "out", judged=judged)
     assert [d.content for d in documents(Jsonl(path=str(tmp_path / "out")))] == [deep]

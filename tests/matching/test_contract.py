@@ -60,11 +60,11 @@ class TestEveryMatcher:
         texts = news(5)
         wanted = definitions[matcher.measure]([Counter(tokenize(text).words) for text in texts], tau)
         pairs = matcher(corpus_of(texts))
-        found = by_rows(pairs)
-        assert found.keys() <= wanted.keys()
-        np.testing.assert_allclose([found[pair] for pair in found], [wanted[pair] for pair in found], rtol=1e-12)
+        actual = by_rows(pairs)
+        assert actual.keys() <= wanted.keys()
+        np.testing.assert_allclose([actual[pair] for pair in actual], [wanted[pair] for pair in actual], rtol=1e-12)
         if matcher.exact:
-            assert found.keys() == wanted.keys()
+            assert actual.keys() == wanted.keys()
 
 
 MOST = [

@@ -82,8 +82,8 @@ def test_borderline_pairs_are_decided_as_in_rational_arithmetic(share, scale, le
     similar = Fraction(overlap, overlap + rest) >= Fraction(*share)
     # the frequent document makes the shared signatures common, so that they come last in the order
     documents = [a, b, *(Counter(range(k, overlap)) for k in range(0, overlap, 7) if overlap > 40)]
-    found = {(i, j) for i, j, _ in triples(self_join(vectors_of(documents), share[0] / share[1], threads=1))}
-    assert ((0, 1) in found) == similar
+    actual = {(i, j) for i, j, _ in triples(self_join(vectors_of(documents), share[0] / share[1], threads=1))}
+    assert ((0, 1) in actual) == similar
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 300])
@@ -120,8 +120,8 @@ def test_rows_that_are_not_written_out_are_compared_directly(tau, monkeypatch):
     documents = drawn(21)
     assert sum(sum(document.values()) > 20 for document in documents) > 10
     assert triples(self_join(vectors_of(documents), tau)) == naive.self_join(documents, tau)
-    found = join(vectors_of(documents[:25]), vectors_of(documents[25:]), tau)
-    assert triples(found) == naive.join(documents[:25], documents[25:], tau)
+    actual = join(vectors_of(documents[:25]), vectors_of(documents[25:]), tau)
+    assert triples(actual) == naive.join(documents[:25], documents[25:], tau)
     monkeypatch.setattr(join_stages, "LONGEST", 2**22)
     monkeypatch.setattr(join_stages, "LEAST_TOKENS", 200)
     twice = [Counter({s: 40 * c for s, c in document.items()}) for document in documents]
@@ -143,23 +143,23 @@ def test_counters_of_shared_tokens_are_reset():
     rng = np.random.default_rng(1)
     documents = [Counter(rng.choice(600, size=300, replace=False).tolist()) for _ in range(900)]
     assert bounds(0.4, 300).probed[300] * len(documents) > 2 * 2**16  # so 16-bit counters are reset twice
-    found = self_join(vectors_of(documents), 0.4, threads=1)
+    pairs = self_join(vectors_of(documents), 0.4, threads=1)
     matrix = np.zeros((len(documents), 600), np.int64)
     for r, document in enumerate(documents):
         matrix[r, list(document)] = 1
     overlap = matrix @ matrix.T
     i, j = np.nonzero(np.triu(overlap / (600 - overlap) >= 0.4, 1))
     assert len(i) > 50
-    assert np.array_equal(found.i, i)
-    assert np.array_equal(found.j, j)
+    assert np.array_equal(pairs.i, i)
+    assert np.array_equal(pairs.j, j)
 
 
 def test_more_pairs_than_a_threads_buffer_holds():
     documents = [Counter([*range(60), 100 + k]) for k in range(420)]
-    found = self_join(vectors_of(documents), 0.9, threads=1)
-    assert len(found) == 420 * 419 // 2 > 2**16
-    assert set(found.similarity) == {60 / 62}
-    assert np.all(np.diff(found.i.astype(np.int64) * 420 + found.j) > 0)
+    pairs = self_join(vectors_of(documents), 0.9, threads=1)
+    assert len(pairs) == 420 * 419 // 2 > 2**16
+    assert set(pairs.similarity) == {60 / 62}
+    assert np.all(np.diff(pairs.i.astype(np.int64) * 420 + pairs.j) > 0)
 
 
 def test_more_pairs_than_can_be_listed_are_refused(monkeypatch):
@@ -205,13 +205,13 @@ def test_new_against_old_is_the_part_of_the_full_join():
     collection = Wt10gLike(documents=4000).vectors()
     old, new = collection.take(np.arange(3000)), collection.take(np.arange(3000, 4000))
     full = [(i, j - 3000, s) for i, j, s in triples(self_join(collection, 0.6)) if i < 3000 <= j]
-    found = join(old, new, 0.6)
-    assert triples(found) == full
+    actual = join(old, new, 0.6)
+    assert triples(actual) == full
     assert triples(join(new, old, 0.6)) == sorted((j, i, s) for i, j, s in full)
-    assert isinstance(found, CrossPairs)
-    assert (found.n_left, found.n_right) == (3000, 1000)
-    assert len(found.at(0.9)) == sum(s >= 0.9 for *_, s in full)
-    assert found.to_pandas(right=list(map(str, range(1000)))).iloc[0]["doc_b"] == str(full[0][1])
+    assert isinstance(actual, CrossPairs)
+    assert (actual.n_left, actual.n_right) == (3000, 1000)
+    assert len(actual.at(0.9)) == sum(s >= 0.9 for *_, s in full)
+    assert actual.to_pandas(right=list(map(str, range(1000)))).iloc[0]["doc_b"] == str(full[0][1])
 
 
 def test_a_matcher_reports_its_times_and_counters():

@@ -333,13 +333,13 @@ def test_measures_inside_one_set_equal_their_definitions(texts, tau):
         matcher = SetMeasure(tau=tau, compare=compare, threads=1)
         with patch.object(Lcs, "perhaps_similar", lambda self, pages: np.zeros(len(pages.indptr) - 1, np.int64)):
             pairs = matcher(counted(texts))
-        found = by_rows(pairs)
+        actual = by_rows(pairs)
         for pair, value in values.items():
             if value > tau + 1e-9:
-                assert found[pair] == pytest.approx(value)
+                assert actual[pair] == pytest.approx(value)
             elif value < tau - 1e-9:
-                assert pair not in found
-        assert found.keys() <= values.keys()
+                assert pair not in actual
+        assert actual.keys() <= values.keys()
 
 
 def test_only_pairs_inside_a_set_are_compared():

@@ -70,10 +70,10 @@ class TestMinHash:
     def test_equals_big_integers(self, documents, seed):
         first = number_tokens(vectors_of(documents))
         functions = linear_functions(7, int(first[-1]), seed)
-        found = minima(documents, functions)
+        actual = minima(documents, functions)
         for r, document in enumerate(documents):
             if document:
-                assert found[r].tolist() == naive.min_hashes(document, first.tolist(), functions)
+                assert actual[r].tolist() == naive.min_hashes(document, first.tolist(), functions)
 
     @pytest.mark.parametrize("dimensions", [5, 1000, 89_000, 2**26, 2**31 - 2])
     def test_equals_big_integers_in_any_dimension(self, dimensions):
@@ -82,9 +82,9 @@ class TestMinHash:
         documents = [Counter({s: 3}) for s in range(len(first) - 1)]
         documents.append(Counter(dict.fromkeys(range(len(first) - 1), 2)))
         functions = linear_functions(50, dimensions, 1)
-        found = minima(documents, functions, first)
+        actual = minima(documents, functions, first)
         for r, document in enumerate(documents):
-            assert found[r].tolist() == naive.min_hashes(document, first.tolist(), functions)
+            assert actual[r].tolist() == naive.min_hashes(document, first.tolist(), functions)
 
     def test_functions_are_the_papers(self):
         functions = linear_functions(5000, 96, 3)

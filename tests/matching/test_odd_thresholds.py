@@ -61,10 +61,10 @@ def test_the_least_thresholds_warn_of_nothing(tau):
 def test_the_greatest_id_takes_no_room():
     vectors = Vectors.from_csr([0, 2, 4, 5], [0, 2**31 - 2, 0, 2**31 - 2, 7])
     tracemalloc.start()
-    found = SpotSigs(tau=0.5)(Corpus(vectors))
+    actual = SpotSigs(tau=0.5)(Corpus(vectors))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert list(zip(found.i.tolist(), found.j.tolist(), found.similarity.tolist(), strict=True)) == [(0, 1, 1.0)]
+    assert list(zip(actual.i.tolist(), actual.j.tolist(), actual.similarity.tolist(), strict=True)) == [(0, 1, 1.0)]
     assert peak < 2**30  # a bit for each possible number, for a moment
 
 

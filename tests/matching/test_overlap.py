@@ -43,8 +43,8 @@ def test_exact_for_documents_of_any_length(a, b, data):
     shared = data.draw(st.integers(1, min(a, b)))
     i, j = np.array([0]), np.array([1])
     for measure, below in ((Measure.jaccard, a + b - shared), (Measure.containment, min(a, b))):
-        found = Overlap(np.array([a, b]), measure)(i, j, np.array([shared / below]))
-        assert [int(number[0]) for number in found] == [shared, a + b - shared]
+        actual = Overlap(np.array([a, b]), measure)(i, j, np.array([shared / below]))
+        assert [int(number[0]) for number in actual] == [shared, a + b - shared]
 
 
 def test_sets_are_counted_once():

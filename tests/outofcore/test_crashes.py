@@ -219,18 +219,18 @@ def test_two_runs_in_one_folder_leave_the_results_of_one_of_them(crawl, tmp_path
     expected = []
     for job, folder in ((one, "one"), (other, "other")):
         job.finish(tmp_path / folder)
-        found = job.content(tmp_path / folder)
-        found.pop(".hydra/overrides.yaml")
-        expected.append((json.loads((tmp_path / folder / "metrics.json").read_text())["tau"], found))
+        actual = job.content(tmp_path / folder)
+        actual.pop(".hydra/overrides.yaml")
+        expected.append((json.loads((tmp_path / folder / "metrics.json").read_text())["tau"], actual))
     assert expected[0][1] != expected[1][1]
     running = [job.start(tmp_path / "both") for job in (one, other)]
     for process in running:
         _, err = process.communicate(timeout=600)
         assert process.returncode == 0, err.decode()
-    found = one.content(tmp_path / "both")
+    actual = one.content(tmp_path / "both")
     tau = json.loads((tmp_path / "both" / "metrics.json").read_text())["tau"]
-    assert f"- tau={tau}\n" in found.pop(".hydra/overrides.yaml").decode()
-    assert (tau, found) in expected
+    assert f"- tau={tau}\n" in actual.pop(".hydra/overrides.yaml").decode()
+    assert (tau, actual) in expected
 
 
 # Ctrl-C

@@ -24,9 +24,9 @@ VALUES = [
 
 
 def test_different_values_have_different_identities_that_survive_json():
-    found = [identity(value) for value in VALUES]
-    assert [json.loads(json.dumps(one)) for one in found] == found
-    assert len({json.dumps(one) for one in found}) == len(VALUES)
+    actual = [identity(value) for value in VALUES]
+    assert [json.loads(json.dumps(one)) for one in actual] == actual
+    assert len({json.dumps(one) for one in actual}) == len(VALUES)
     assert identity(Wrapped(1, hidden=1)) == identity(Wrapped(1))
     assert identity((1, 2)) == [1, 2]
     assert identity({2, 1}) == [1, 2]

@@ -97,8 +97,8 @@ def test_new_against_old_and_one_page(tmp_path):
         for a, b, s, *_ in pd.read_parquet(tmp_path / "3/pairs.parquet").itertuples(index=False)
         if {a, b} & is_new
     }
-    found = pd.read_parquet(tmp_path / "2/pairs.parquet").itertuples(index=False)
-    assert {(frozenset((a, b)), s) for a, b, s, *_ in found} == wanted
+    actual = pd.read_parquet(tmp_path / "2/pairs.parquet").itertuples(index=False)
+    assert {(frozenset((a, b)), s) for a, b, s, *_ in actual} == wanted
     assert wanted
     kept = set(pd.read_csv(tmp_path / "2/kept.csv")["doc"])
     assert kept < is_new

@@ -94,8 +94,8 @@ def test_pairs_are_those_of_the_join_in_memory(tmp_path_factory, seed, tau, memo
             row = Counter(rng.choice(signatures, rng.integers(1, 250)).tolist())
         documents.append(row)
     rows = vectors_of(documents)
-    found = joined(tmp_path_factory.mktemp("j"), rows, tau, memory, new_from)
-    assert triples(found.load()) == [pair for pair in triples(self_join(rows, tau)) if pair[1] >= new_from]
+    actual = joined(tmp_path_factory.mktemp("j"), rows, tau, memory, new_from)
+    assert triples(actual.load()) == [pair for pair in triples(self_join(rows, tau)) if pair[1] >= new_from]
 
 
 @examples(15, long=400)
@@ -209,13 +209,13 @@ def test_no_task_has_three_times_the_mean(name, where, tmp_path, monkeypatch):
     monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_WORK", 5000)
     monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_TOKENS", 2500)
     rows = SKEWS[name](np.random.default_rng(5))
-    found = joined(tmp_path, rows, 0.5, 2 * 10**6, key_of=WHERE[where](rows))
-    loaded, expected = found.load(), self_join(rows, 0.5)
+    actual = joined(tmp_path, rows, 0.5, 2 * 10**6, key_of=WHERE[where](rows))
+    loaded, expected = actual.load(), self_join(rows, 0.5)
     for column in ("i", "j", "similarity"):
         np.testing.assert_array_equal(getattr(loaded, column), getattr(expected, column))
-    assert found.counters["searches"] > 3
-    assert found.counters["work_most"] <= 3 * found.counters["work_mean"]
-    assert found.counters["visits_most"] <= max(3 * found.counters["work_mean"], 5000)
+    assert actual.counters["searches"] > 3
+    assert actual.counters["work_most"] <= 3 * actual.counters["work_mean"]
+    assert actual.counters["visits_most"] <= max(3 * actual.counters["work_mean"], 5000)
 
 
 def test_a_join_may_stop_at_any_task(tmp_path):
@@ -273,10 +273,10 @@ def test_the_calling_process_stores_none_of_the_rows(tmp_path, monkeypatch):
         save_vectors(folder / "v", Vectors.from_csr(np.arange(0, 6 * n + 1, 6), ids))
         join_store(folder / "v", folder / "warm", 0.95, Elsewhere(), memory=n * 400)
         tracemalloc.start()
-        found = join_store(folder / "v", folder / "p", 0.9, Elsewhere(), memory=n * 400)
+        actual = join_store(folder / "v", folder / "p", 0.9, Elsewhere(), memory=n * 400)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-        assert found.counters["tasks"] < 100
+        assert actual.counters["tasks"] < 100
     assert np.diff(peaks) / np.diff(sizes) < 24 < 6 * 8
 
 
@@ -326,10 +326,10 @@ def test_added_documents_are_filtered_with_the_whole(tmp_path, seed):
     old = segments_of([signatures_of(vectors, range(50))], tmp_path / "old")
     new = segments_of([signatures_of(vectors, range(50, 80))], tmp_path / "new")
     build_vectors(tmp_path / "v", old + new, chosen, memory=LARGE)
-    found = join_store(tmp_path / "v", tmp_path / "p", 0.4, Serial(), memory=SMALL, new_from=50)
+    actual = join_store(tmp_path / "v", tmp_path / "p", 0.4, Serial(), memory=SMALL, new_from=50)
     expected = BruteForce(tau=0.4)(Corpus(chosen(signatures_of(vectors, range(80)))))
-    assert triples(found.load()) == [t for t in triples(expected) if t[1] >= 50]
-    assert len(found) > 0
+    assert triples(actual.load()) == [t for t in triples(expected) if t[1] >= 50]
+    assert len(actual) > 0
 
 
 def test_blocks_of_rows_fit_the_budget(tmp_path):
@@ -346,6 +346,6 @@ def test_blocks_of_rows_fit_the_budget(tmp_path):
 
 def test_nothing_to_join(tmp_path):
     save_vectors(tmp_path / "v", Vectors.from_csr([0, 0, 0], []))
-    found = join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=SMALL)
-    assert len(found.load()) == 0
-    assert len(cluster(found.within(SMALL)).sizes) == 2
+    actual = join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=SMALL)
+    assert len(actual.load()) == 0
+    assert len(cluster(actual.within(SMALL)).sizes) == 2

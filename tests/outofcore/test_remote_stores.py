@@ -424,6 +424,6 @@ def test_a_server_that_fails_at_some_request_or_from_there_on(server, undisturbe
     assert server.harmed
     server.heal()
     check_complete(url)
-    found = match_on_disk(url, collection, *PARTS, 0.4, Serial(), memory=MEMORY)
-    assert facts(found) == expected
+    actual = match_on_disk(url, collection, *PARTS, 0.4, Serial(), memory=MEMORY)
+    assert facts(actual) == expected
     assert content(url) == stored

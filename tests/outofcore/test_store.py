@@ -53,12 +53,12 @@ def test_any_names_come_back(tmp_path_factory, names):
     folder = tmp_path_factory.mktemp("names") / "x"
     with writing(folder, "names") as store:
         store.strings("names", names)
-    found = opened(folder, "names").strings("names")
-    assert list(found) == names
-    assert list(found[1:]) == names[1:]
-    assert [found[-1 - k] for k in range(len(names))] == names[::-1]
+    actual = opened(folder, "names").strings("names")
+    assert list(actual) == names
+    assert list(actual[1:]) == names[1:]
+    assert [actual[-1 - k] for k in range(len(names))] == names[::-1]
     with pytest.raises(IndexError):
-        found[len(names)]
+        actual[len(names)]
 
 
 def test_signatures_come_back(tmp_path):
@@ -72,11 +72,11 @@ def test_signatures_come_back(tmp_path):
         content_bytes=99,
     )
     save_signatures(tmp_path / "x", signatures)
-    found = load_signatures(tmp_path / "x")
+    actual = load_signatures(tmp_path / "x")
     for name in ("doc_ids", "clusters", "skipped", "content_bytes"):
-        assert getattr(found, name) == getattr(signatures, name)
+        assert getattr(actual, name) == getattr(signatures, name)
     for name in ("indptr", "hashes", "counts"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(signatures, name))
+        np.testing.assert_array_equal(getattr(actual, name), getattr(signatures, name))
 
 
 def test_store_that_fails_leaves_the_former_one(tmp_path):

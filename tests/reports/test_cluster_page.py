@@ -286,14 +286,14 @@ def test_differences_are_shortest(tmp_path):
         browser.open(path)
         for size in [0, 1, 2, 5, 5, 9, 9, 30, 80]:
             a, b = ([rng.choice("abcd") for _ in range(rng.randint(0, size))] for _ in range(2))
-            found = browser.js(
+            actual = browser.js(
                 f"(() => {{ const e = edits({json.dumps(a)}, {json.dumps(b)});"
                 "return [[...e.sides[0]], [...e.sides[1]], e.exact]; })()"
             )
-            left, right = (sorted(side) for side in found[:2])
+            left, right = (sorted(side) for side in actual[:2])
             assert [a[k] for k in left] == [b[k] for k in right]
             assert len(left) == longest_common(a, b)
-            assert found[2]
+            assert actual[2]
         far = browser.js("(() => edits([...Array(4000).keys()], [...Array(4000).keys()].reverse()).exact)()")
         assert far is False
 

@@ -118,8 +118,8 @@ def test_a_damaged_result_is_made_again(made, tmp_path):
     damaged = [*(tmp_path / "store").glob("pairs-*/*/i.npy"), *(tmp_path / "store").glob("segments/*/*/hashes.npy")]
     for path in damaged:
         flip(path, -1, 0)
-    found = match_on_disk(tmp_path / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY)
-    assert pairs_of(found) == pairs
+    actual = match_on_disk(tmp_path / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY)
+    assert pairs_of(actual) == pairs
     for path in damaged:
         assert path.read_bytes() == (store / path.relative_to(tmp_path / "store")).read_bytes()
 

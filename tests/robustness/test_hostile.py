@@ -151,8 +151,8 @@ def test_a_zstd_bomb_is_unpacked_a_piece_at_a_time(opened, tmp_path):
 def test_a_gzip_bomb_in_a_warc_header_is_no_document(tmp_path):
     record = warc_record("http://x/" + "a" * (30 << 20), b"<p>x")
     (tmp_path / "x.warc.gz").write_bytes(gzip.compress(record))
-    found = [item for shard in Warc(path=str(tmp_path / "x.warc.gz")).shards() for item in shard()]
-    assert all(isinstance(item.id, str) for item in found)
+    actual = [item for shard in Warc(path=str(tmp_path / "x.warc.gz")).shards() for item in shard()]
+    assert all(isinstance(item.id, str) for item in actual)
 
 
 @pytest.mark.parametrize(

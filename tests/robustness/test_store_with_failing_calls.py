@@ -151,6 +151,6 @@ def test_a_read_only_store_can_be_compared_with_and_not_added_to(before, tmp_pat
     with denying(denied):
         assert len(run(tmp_path / "own", page, TAU, crossed=True, against=store).pairs)
     assert not denied.calls  # a comparison writes no file into its reference
-    found = attempt(tmp_path, denied, base)
+    actual = attempt(tmp_path, denied, base)
     message = "cannot be written: Read-only file system; give another path"
-    assert found == f"the store {tmp_path / 'work' / 'store'} {message}"
+    assert actual == f"the store {tmp_path / 'work' / 'store'} {message}"

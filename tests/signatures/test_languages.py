@@ -144,15 +144,15 @@ def test_languages_on_disk_with_added_pages(tmp_path):
     (tmp_path / "new.jsonl").write_text("".join(json.dumps({"id": k, "text": v}) + "\n" for k, v in new.items()))
     scheme, text = SpotSignatures(language="auto"), VisibleText()
     for name, add in (("old", False), ("new", True)):
-        found = match_on_disk(
+        actual = match_on_disk(
             tmp_path / "store", Jsonl(path=str(tmp_path / f"{name}.jsonl")), text, scheme, IdfFilter(), 0.44, Serial(),
             memory=10**9, add=add, duplicates=Sameness.text,
         )  # fmt: skip
-    [(i, j, similarity)] = [tuple(map(np.ndarray.tolist, chunk)) for chunk in found.pairs.chunks()]
+    [(i, j, similarity)] = [tuple(map(np.ndarray.tolist, chunk)) for chunk in actual.pairs.chunks()]
     assert sorted(zip(i, j, strict=True)) == [(0, 3), (1, 4)]
     everything = spotsigs.near_duplicates([*pages.values(), *new.values()])
     assert sorted(similarity) == sorted(everything.similarity.tolist())
-    assert found.signatures.in_shingles() == 2
+    assert actual.signatures.in_shingles() == 2
     assert Store.open(tmp_path / "store").method.signature == scheme
 
 

@@ -149,8 +149,8 @@ def test_any_collection_within_other_limits(pages, values):
 def test_the_order_of_the_pages_makes_no_difference(pages, random):
     order = list(range(len(pages)))
     random.shuffle(order)
-    found = rows(SCHEME.refine(outlines(pages)))
-    assert rows(SCHEME.refine(outlines([pages[k] for k in order]))) == [found[k] for k in order]
+    actual = rows(SCHEME.refine(outlines(pages)))
+    assert rows(SCHEME.refine(outlines([pages[k] for k in order]))) == [actual[k] for k in order]
 
 
 @examples(60)
@@ -158,8 +158,8 @@ def test_the_order_of_the_pages_makes_no_difference(pages, random):
 def test_exact_copies_have_the_same_siblings(pages, which):
     if pages:
         pages = [*pages, pages[which % len(pages)]]
-        found = rows(SCHEME.refine(outlines(pages)))
-        assert found[-1] == found[which % (len(pages) - 1)]
+        actual = rows(SCHEME.refine(outlines(pages)))
+        assert actual[-1] == actual[which % (len(pages) - 1)]
 
 
 def spread(pages: list[list[naive.Entry]]) -> list[list[naive.Entry]]:
@@ -300,22 +300,22 @@ def test_pages_of_a_template_that_is_unknown_are_similar_by_more(menus, similari
     for k in range(4):
         menu = [(100 * (k % menus) + link, LINK) for link in range(6)]
         pages.append([*menu, *prose, *((2000 + 10 * k + h, TEXT) for h in range(8))])
-    found = rows(SCHEME.refine(outlines(pages)))
-    shared = sum((Counter(found[0]) & Counter(found[1])).values())
-    assert shared / (sum(found[0].values()) + sum(found[1].values()) - shared) == similarity
+    actual = rows(SCHEME.refine(outlines(pages)))
+    shared = sum((Counter(actual[0]) & Counter(actual[1])).values())
+    assert shared / (sum(actual[0].values()) + sum(actual[1].values()) - shared) == similarity
 
 
 def test_versions_are_no_siblings():
     rewritten = STORIES[0].replace("mayor", "governor").replace("proud", "glad")
-    found = spots(in_template(STORIES[0]), in_template(rewritten))
+    actual = spots(in_template(STORIES[0]), in_template(rewritten))
     shared = plain(STORIES[0]) & plain(rewritten)
     assert len(shared) > 5
-    assert len(shared & found[0] & found[1]) >= len(shared) - 2  # the last chains reach into the frame
+    assert len(shared & actual[0] & actual[1]) >= len(shared) - 2  # the last chains reach into the frame
 
 
 def test_a_stub_has_nothing_of_its_own():
-    found = spots(*map(in_template, STORIES), in_template(""))
-    assert found[-1] == set()
+    actual = spots(*map(in_template, STORIES), in_template(""))
+    assert actual[-1] == set()
 
 
 def test_workers_and_shards_make_no_difference(tmp_path):
@@ -355,10 +355,10 @@ def test_on_disk_equals_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BLOCK_PAGES", 5)
     collection = written(tmp_path / "x.jsonl", range(21))
     assert len(collection.shards()) > 3
-    found = matched(tmp_path / "run", collection)
+    actual = matched(tmp_path / "run", collection)
     signatures = extract(collection, VisibleText(), SCHEME, Serial())
     expected = named(BruteForce(tau=0.15)(Corpus(IdfFilter(idf_min=0.0)(signatures))), signatures.doc_ids)
-    assert named(found.pairs.load(), found.doc_ids) == expected
+    assert named(actual.pairs.load(), actual.doc_ids) == expected
     assert len(expected) == 21  # each story's three versions, and no two stories for their frame
     folder = tmp_path / "run" / "refined"
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
