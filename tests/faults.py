@@ -38,6 +38,8 @@ class Denied:
         What was called, and on what.
     """
 
+    buffer = io.DEFAULT_BUFFER_SIZE  # bytes of a file after which they are written
+
     def __init__(self, below: Path, at: int, number: int = errno.ENOSPC, *, last: int | None = None) -> None:
         self.below, self.at, self.number = str(below), at, number
         self.last = at if last is None else last
@@ -84,7 +86,7 @@ def denying(denied: Denied) -> Iterator[None]:
         denied("open", path)
         raw = DeniedFile(path, mode.replace("b", "").replace("t", ""))
         raw.denied = denied
-        buffered = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
+        buffered = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw, denied.buffer)
         return buffered if "b" in mode else io.TextIOWrapper(buffered, *words, **more)
 
     def counted(name: str) -> Any:

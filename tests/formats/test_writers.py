@@ -4,12 +4,14 @@ import gzip
 import json
 import os
 import random
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from archives import EVERY_FILE, MAKES, PACK, file_of, texts, write_copy
+from faults import Denied, denying
 
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
@@ -83,6 +85,28 @@ def test_copy_refuses_a_collection_in_another_order(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
     repeated = [f"{doc_id}#2" for doc_id in ids]
     write_copy(collection, repeated, all_kept, tmp_path / "out")
+
+
+@pytest.mark.parametrize(("kind", "pack"), EVERY)
+def test_a_call_that_fails_is_an_error_and_never_the_end_of_the_input(tmp_path, kind, pack):
+    collection = make(kind, pack, tmp_path / "in")
+    if kind == "folder":
+        (tmp_path / "in" / "0" / "photo.jpg").write_bytes(bytes(5000))
+    ids = [d.id for d in documents(collection)]
+    for at in range(1, 1000, 7):
+        denied = Denied(tmp_path, at)
+        denied.buffer = 64
+        try:
+            with denying(denied):
+                write_copy(collection, ids, np.ones(N, dtype=bool), tmp_path / "out")
+        except InputError as error:
+            assert "cannot be written: No space left on device" in str(error)  # noqa: PT017
+            assert not (tmp_path / "out").exists()
+        else:
+            assert kind == "parquet" or contents(tmp_path / "out") == contents(tmp_path / "in")
+            shutil.rmtree(tmp_path / "out")
+        if len(denied.calls) < at:
+            break
 
 
 def test_what_was_not_judged_stays(tmp_path):
