@@ -45,22 +45,18 @@ class TemplateFree(Collection):
         return [partial(_texts, shard, remaining) for shard in self.collection.shards()]
 
 
-_found: dict[str, Mapping[str, NDArray[np.uint64]]] = {}  # of the last collection, by its repr: lists have no hash
+_last: dict[str, Mapping[str, NDArray[np.uint64]]] = {}  # of the last collection, by its repr: lists have no hash
 
 
 def _remaining(collection: Any) -> Mapping[str, NDArray[np.uint64]]:
     """Return the hashes of the remaining shingles of each page by its id."""
     key = repr(collection)
-    if key not in _found:
-        _found.clear()
-        _found[key] = _without_template(collection)
-    return _found[key]
-
-
-def _without_template(collection: Any) -> Mapping[str, NDArray[np.uint64]]:
-    signatures = extract(collection, VisibleText(), TemplateRemoval(signature=FINDER), Processes(workers=2))
-    rows = zip(signatures.indptr[:-1], signatures.indptr[1:], strict=True)
-    return dict(zip(signatures.doc_ids, (signatures.hashes[first:last] for first, last in rows), strict=True))
+    if key not in _last:
+        _last.clear()
+        signatures = extract(collection, VisibleText(), TemplateRemoval(signature=FINDER), Processes(workers=2))
+        rows = np.split(signatures.hashes, signatures.indptr[1:-1])
+        _last[key] = dict(zip(signatures.doc_ids, rows, strict=False))  # without pages there is one empty row
+    return _last[key]
 
 
 def _texts(shard: Shard, remaining: Mapping[str, NDArray[np.uint64]]) -> Iterator[Document | Skipped]:

@@ -41,24 +41,16 @@ def overview(results: Path, judged: Sequence[Judged]) -> str:
     ]
     text = " ".join(finding(results)).replace("](docs", "](../docs") + "\n"
     note = f"Of all {len(judged)} [claims](claims.md): {verdicts}."
-    return "\n".join(
-        [
-            "# Results\n",
-            text,
-            _table("Key claims of the paper", list(key[0]), key, note),
-            *_files(results),
-        ]
-    )
+    claims = _table("Key claims of the paper", list(key[0]), key, note)
+    return "\n".join(["# Results\n", text, claims, *_files(results)])
 
 
 def _files(results: Path) -> list[str]:
     tables, figures = [], []
     for path in sorted(results.glob("*/*.json")):
         about = {} if path.parent.name in UNLISTED else read_json(path)
-        name, command = (
-            path.relative_to(results).with_suffix(""),
-            f"`python run.py experiment={about.get('experiment')}`",
-        )
+        name = path.relative_to(results).with_suffix("")
+        command = f"`python run.py experiment={about.get('experiment')}`"
         if "table" in about:
             tables.append({"table": f"[{about['table']['caption']}]({name}.md)", "command": command})
         elif "figure" in about:

@@ -234,7 +234,12 @@ class TableOfMethods:
     def appended(self, work: Work, parts: Sequence[OnCollection]) -> list[str]:
         """Draw the curves of a ranked table by collection, and list the pairs that a method finds or misses alone."""
         named = [(part, "curves" if len(parts) == 1 else f"curves_{part.name}") for part in parts if self.ranked]
-        paths = [_figure(part, self._baseline(part), name) for part, name in named]
+        lines = {"F1": "f1", "stories lost": "lost", "duplicates left": "left"}
+        paths = []
+        for part, name in named:
+            rows = [curve.row(at) for curve in part.curves.values() for at in range(len(curve.rows))]
+            caption, beside = CAPTION.format(part.name), self._baseline(part)
+            paths.append(part.work.figure(draw_by_method, name, caption, rows, lines, beside=beside))
         if self.listed:
             write_pair_lists(work.folder, [each for part in parts for each in _pair_lists(part)], self.listed)
             paths.append(f"{work.folder / 'pairs.md'} (also csv)")
@@ -284,13 +289,6 @@ def _shared(parts: Sequence[OnCollection]) -> str:
         f"Methods on {on}, all with text={method.name('text')}, boilerplate={method.boilerplate.value}, "
         f"duplicates={method.duplicates.value} and clusters={method.clusters.value} unless a method sets its own"
     )
-
-
-def _figure(part: OnCollection, baseline: str, name: str) -> str:
-    """Draw F1, lost and left over the threshold in a panel for each method, by best F1, with F1 of the baseline."""
-    rows = [curve.row(at) for curve in part.curves.values() for at in range(len(curve.rows))]
-    lines = {"F1": "f1", "stories lost": "lost", "duplicates left": "left"}
-    return part.work.figure(draw_by_method, name, CAPTION.format(part.name), rows, lines, beside=baseline)
 
 
 def _pair_lists(part: OnCollection) -> Iterator[PairList]:
