@@ -48,10 +48,6 @@ def _table(titles: list[str], rows: list[list[str]]) -> str:
 
 def table1(results: Path) -> str:
     """Return the published and the measured row of SpotSigs."""
-    return "```text\n" + _rows_of_table1(results) + "```\n"
-
-
-def _rows_of_table1(results: Path) -> str:
     rows = pd.read_csv(results / "table1/table1.csv", dtype=object, keep_default_na=False)
     lines = []
     for which in ("published", "measured"):
@@ -60,7 +56,7 @@ def _rows_of_table1(results: Path) -> str:
         spots, mb = f"{float(row.spots):,.0f}", f"{float(row.mb):.1f}"
         lines.append([f"SpotSigs, {which}", row.idf, f"{float(row.tau):g}", spots, mb, *figures])
     titles = ["", "IDF", "tau", "#Spots", "MB", "Prec.", "Rec.", "F1"]
-    return str(pd.DataFrame(lines, columns=titles).to_string(index=False)) + "\n"
+    return f"```text\n{pd.DataFrame(lines, columns=titles).to_string(index=False)}\n```\n"
 
 
 def findings(results: Path) -> str:
@@ -117,20 +113,13 @@ def speed(results: Path) -> str:
     )
 
 
-def _seconds(results: Path) -> Mapping[str, Mapping[tuple[str, float], float]]:
-    """Return the undisturbed seconds of each tool by collection and threshold, on two threads if it has them."""
+def joins(results: Path) -> str:
+    """Return the seconds of each join, on two threads if the tool has them, with ratios to ours."""
     cells = pd.read_csv(results / "bench/cells.csv").sort_values("threads", kind="stable")
+    recalls = {(row.tool, row.collection, row.tau): row.recall for row in cells.itertuples()}
     seconds: dict[str, dict[tuple[str, float], float]] = {}
     for row in cells[cells.status == "ok"].itertuples():
         seconds.setdefault(row.tool, {})[row.collection, row.tau] = row.seconds
-    return seconds
-
-
-def joins(results: Path) -> str:
-    """Return the seconds of each join, with ratios to ours."""
-    seconds = _seconds(results)
-    cells = pd.read_csv(results / "bench/cells.csv").sort_values("threads", kind="stable")
-    recalls = {(row.tool, row.collection, row.tau): row.recall for row in cells.itertuples()}
     approximate = {tool for (tool, *_), recall in recalls.items() if recall < 1}
     ours = seconds["spotsigs_tight"]
     rows = []
