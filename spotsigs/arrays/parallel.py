@@ -82,8 +82,12 @@ def grown(array):  # type: ignore[no-untyped-def]
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
     """Return the distinct values, ascending: `np.unique` hashes integers first, which takes a hundred times as long."""
     ascending = np.sort(values)
-    first: NDArray[np.bool_] = np.concatenate([np.ones(min(len(values), 1), bool), ascending[1:] != ascending[:-1]])
-    return np.compress(first, ascending)
+    return np.compress(begins(ascending), ascending)
+
+
+def begins(ascending: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return whether each of ascending values differs from the one before."""
+    return np.append(np.ones(min(len(ascending), 1), np.bool_), ascending[1:] != ascending[:-1])
 
 
 def renumbered(parts: Sequence[NDArray[np.int32]], n_ids: int) -> tuple[list[NDArray[np.int32]], int]:
@@ -134,6 +138,6 @@ def over_blocks(kernel: Callable[[int, int], Any], n: int, threads: int | None, 
         return list(pool.map(lambda span: kernel(*span), spans))
 
 
-def concatenated(parts: list[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...]) -> list[NDArray[Any]]:
+def concatenated(parts: Sequence[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...]) -> list[NDArray[Any]]:
     """Concatenate the output arrays of several blocks, column by column; typed also where there are none."""
     return [np.concatenate([np.empty(0, dtype), *(part[c] for part in parts)]) for c, dtype in enumerate(dtypes)]

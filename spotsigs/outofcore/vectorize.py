@@ -1,22 +1,22 @@
 """From segments to a store of vectors, within a memory budget: document frequencies, filter, order by length.
 
-Four rounds of tasks, see `spotsigs.outofcore.resumable_tasks`:
+Three rounds of tasks, see `spotsigs.outofcore.resumable_tasks`:
 
 1. `scatter`: the distinct hashes of a batch of segments, ascending, with their frequencies and the partition key of the
    first document that contains each, by range of hashes.
 2. `tally`: the hashes of a range from all batches; those inside the IDF band are its vocabulary.
 3. `number`: the rows of a batch with the ids and marks of their signatures, by length.
-4. `gather`: rows of similar length from all batches, in order.
 
 The mark of a signature has the class of its frequency and its partition key, see
-`spotsigs.outofcore.prefix_partition_kernels`. The calling process orders the rows, and concatenates the results of
-`gather` and `tally`. The vectors do not depend on batches and ranges.
+`spotsigs.outofcore.prefix_partition_kernels`. The calling process merges the rows of all batches by length, and
+concatenates the results of `tally`. The vectors do not depend on batches and ranges.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
@@ -28,8 +28,9 @@ import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.parallel import begins, concatenated
 from spotsigs.engines import Engine, Serial
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.matching.bounds import rarity_classes
 from spotsigs.outofcore.resumable_tasks import Job, resumable, run_tasks
@@ -65,9 +66,6 @@ TASKS = 16
 
 _ENTRY: dict[str, Any] = {"ids": np.int32, "counts": np.int32, "marks": np.uint16}
 """Arrays with a value for each entry of the vectors."""
-
-COPIED = 1 << 20
-"""Values that are copied at a time."""
 
 _SERIAL = Serial()
 
@@ -137,11 +135,17 @@ def build_vectors(
     batches = list(_batches(job, segments, sizes, entries))
     _find_vocabulary(job, batches, engine)
     list(run_tasks(engine, number, batches, "numbering"))
-    ranges = _row_ranges(job, len(batches))
-    list(run_tasks(engine, gather, ranges, "ordering"))
     with writing(folder, "vectors") as store:
-        _write(store, job, len(ranges), segments, exact_duplicates)
-        store.facts |= facts or {}
+        _write_rows(store, job, [job.result("numbered", batch.number) for batch in batches])
+        words = [job.result("tallied", k) for k in range(job.ranges)]
+        with store.growing("vocabulary", np.uint64) as append:
+            for word in words:
+                append(word.whole("vocabulary", np.uint64))
+        store.strings("doc_ids", segments.doc_ids)
+        store.put("content", exact_duplicates.content)
+        store.put("representatives", exact_duplicates.representatives)
+        n_signatures = sum(int(word.facts["signatures"]) for word in words)
+        store.facts |= {"rows": len(exact_duplicates), "n_signatures": n_signatures, **(facts or {})}
     remove_tree(job.path())
     return open_vectors(folder)
 
@@ -199,14 +203,6 @@ class HashRange(NamedTuple):
     batches: int
 
 
-class RowRange(NamedTuple):
-    """A task: some rows of each batch, which are consecutive in the order of all rows."""
-
-    job: VectorJob
-    number: int
-    rows: tuple[tuple[int, int], ...]
-
-
 def _claim(job: VectorJob, segments: Segments, exact_duplicates: ExactDuplicates) -> None:
     """Write the identity of the input of the tasks; delete results with another one."""
     made_of = "".join(map(fingerprint, segments.folders)).encode() + exact_duplicates.representatives.tobytes()
@@ -243,11 +239,10 @@ def _find_vocabulary(job: VectorJob, batches: Sequence[Batch], engine: Engine) -
     ends = row_starts(np.array(sizes, np.int64))
     if ends[-1] > MOST_SIGNATURES:
         remove_tree(job.path())
-    require(
-        int(ends[-1]) <= MOST_SIGNATURES,
-        f"{ends[-1]:,} distinct signatures are inside the band, and their numbers end at {MOST_SIGNATURES:,}; "
-        "a narrower IDF band, such as idf_max=0.85, drops the rare ones",
-    )
+        raise InputError(
+            f"{ends[-1]:,} distinct signatures are inside the band, and their numbers end at {MOST_SIGNATURES:,}; "
+            "a narrower IDF band, such as idf_max=0.85, drops the rare ones"
+        )
     job.checkpoint("bases", work=lambda out: out.put("bases", ends))
 
 
@@ -262,11 +257,11 @@ def scatter(batch: Batch, out: Writer) -> None:
     del parts
     order = np.argsort(hashes)
     hashes = hashes[order]
-    begins = _begins(hashes)
+    is_first = begins(hashes)
     entries = np.empty(len(order), np.int32)
-    entries[order] = np.cumsum(begins, dtype=np.int32) - 1
+    entries[order] = np.cumsum(is_first, dtype=np.int32) - 1
     del order
-    starts = np.flatnonzero(begins)
+    starts = np.flatnonzero(is_first)
     distinct = hashes[starts]
     ranges = batch.job.ranges
     edges = np.searchsorted(distinct, np.array([2**64 * k // ranges for k in range(ranges)], np.uint64))
@@ -279,27 +274,22 @@ def scatter(batch: Batch, out: Writer) -> None:
     out.put("edges", np.append(edges, len(distinct)).astype(np.int64))
 
 
-def _begins(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return whether each of ascending values differs from the one before."""
-    return np.append(np.ones(min(len(values), 1), np.bool_), values[1:] != values[:-1])
-
-
 @resumable("tallied")
 def tally(task: HashRange, out: Writer) -> None:
     """Write the vocabulary of a range and its marks; return its size."""
     from spotsigs.outofcore.prefix_partition_kernels import KEY_BITS
 
     kinds: dict[str, Any] = {"hashes": np.uint64, "frequencies": np.int32, "partition_keys": np.uint16}
-    columns = [tuple(np.empty(0, kind) for kind in kinds.values())]
+    columns: list[tuple[NDArray[Any], ...]] = []
     for number in range(task.batches):
         scattered = task.job.result("scattered", number)
         span = scattered.part("edges", np.int64, task.number, task.number + 2).tolist()
         columns.append(tuple(scattered.part(name, kind, *span) for name, kind in kinds.items()))
-    hashes, frequencies, partition_keys = (np.concatenate(column) for column in zip(*columns, strict=True))
+    hashes, frequencies, partition_keys = concatenated(columns, tuple(kinds.values()))
     del columns
     order = np.argsort(hashes)
     hashes, frequencies = hashes[order], frequencies[order]
-    starts = np.flatnonzero(_begins(hashes))
+    starts = np.flatnonzero(begins(hashes))
     total = np.add.reduceat(frequencies, starts, dtype=np.int64) if len(starts) else np.empty(0, np.int64)
     del frequencies
     # the key of the first batch that contains a hash
@@ -325,7 +315,8 @@ def number(batch: Batch, out: Writer) -> None:
     lengths = size if job.sets else lengths
     counts = np.ones(int(size.sum()), np.int32) if job.sets else counts[kept]
     order = np.argsort(lengths, kind="stable")
-    _put_rows(out, size, {"ids": ids[kept], "counts": counts, "marks": marks[kept]}, order)
+    for name, values in zip(_ENTRY, (ids[kept], counts, marks[kept]), strict=True):
+        out.put(name, _ordered(values, size, order))
     out.put("starts", row_starts(size[order]))
     out.put("lengths", lengths[order])
     out.put("rows", batch.first + order)
@@ -348,23 +339,48 @@ def _numbers_of(batch: Batch) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
     return ids[entries], marks[entries]
 
 
-def _put_rows(
-    out: Writer, sizes: NDArray[np.int64], columns: Mapping[str, NDArray[Any]], order: NDArray[np.int64]
-) -> None:
-    """Write columns with a value for each entry of rows of some sizes, with the rows in another order."""
+def _ordered(values: NDArray[Any], sizes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the entries of rows of some sizes with the rows in another order."""
     from spotsigs.outofcore import prefix_partition_kernels as kernels
 
-    indptr, ends = row_starts(sizes), row_starts(sizes[order])
-    for name, values in columns.items():
-        ordered = np.empty_like(values)
-        kernels.gather(indptr, values, order, ends, ordered)
-        out.put(name, ordered)
+    ordered = np.empty_like(values)
+    kernels.gather(row_starts(sizes), values, order, row_starts(sizes[order]), ordered)
+    return ordered
 
 
-def _row_ranges(job: VectorJob, batches: int) -> list[RowRange]:
-    """Cut the order of all rows, by length and then by batch, into ranges that fit into the budget."""
-    numbered = [job.result("numbered", batch) for batch in range(batches)]
-    none = np.empty(0, np.int64)
+def _write_rows(store: Writer, job: VectorJob, numbered: Sequence[Reader]) -> None:
+    """Merge the rows of all batches by length, some rows of similar length at a time."""
+    kinds: dict[str, Any] = {"rows": np.int64, "lengths": np.int64, "indptr": np.int64, **_ENTRY}
+    with ExitStack() as stack:
+        append = {name: stack.enter_context(store.growing(name, kind)) for name, kind in kinds.items()}
+        end = np.zeros(1, np.int64)
+        append["indptr"](end)
+        for spans in _row_ranges(job, numbered):
+            parts = [_rows_of(batch, *span) for batch, span in zip(numbered, spans, strict=True)]
+            rows, lengths, sizes, *entries = concatenated(parts, tuple(kinds.values()))
+            parts.clear()
+            order = np.argsort(lengths, kind="stable")
+            ends = end + np.cumsum(sizes[order])
+            columns = (rows[order], lengths[order], ends, *(_ordered(values, sizes, order) for values in entries))
+            for name, values in zip(kinds, columns, strict=True):
+                append[name](values)
+            end = ends[-1:]
+
+
+def _rows_of(numbered: Reader, first: int, last: int) -> tuple[NDArray[Any], ...]:
+    """Return the numbers, lengths, sizes and entries of some rows of a batch."""
+    rows, lengths = (numbered.part(name, np.int64, first, last) for name in ("rows", "lengths"))
+    starts = numbered.part("starts", np.int64, first, last + 1)
+    columns = (numbered.part(name, kind, int(starts[0]), int(starts[-1])) for name, kind in _ENTRY.items())
+    return rows, lengths, np.diff(starts), *columns
+
+
+def _row_ranges(job: VectorJob, numbered: Sequence[Reader]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Cut the order of all rows, by length and then by batch, into ranges that fit into the budget.
+
+    Each range is the first and the last row of each batch.
+    """
+    batches, none = len(numbered), np.empty(0, np.int64)
     lengths = [result.whole("lengths", np.int64) for result in numbered]
     order = np.argsort(np.concatenate([none, *lengths]), kind="stable")
     batch_of = np.repeat(np.arange(batches, dtype=np.int32), list(map(len, lengths)))[order]
@@ -373,69 +389,11 @@ def _row_ranges(job: VectorJob, batches: int) -> list[RowRange]:
     costs = 1 + np.concatenate([none, *sizes])[order]  # a row, and its entries
     most = _task_size(costs, job.memory // (4 * BYTES_AN_ENTRY))
     del sizes, order
-    ranges, begin = [], np.zeros(batches, np.int64)
-    for number, (first, last) in enumerate(entry_spans(row_starts(costs), most)):
+    begin = np.zeros(batches, np.int64)
+    for first, last in entry_spans(row_starts(costs), most):
         end = begin + np.bincount(batch_of[first:last], minlength=batches)
-        ranges.append(RowRange(job, number, tuple(zip(begin.tolist(), end.tolist(), strict=True))))
+        yield tuple(zip(begin.tolist(), end.tolist(), strict=True))
         begin = end
-    return ranges
-
-
-@resumable("gathered")
-def gather(task: RowRange, out: Writer) -> None:
-    """Write the rows of a range from all batches, by length."""
-    none = np.empty(0, np.int64)
-    gathered: list[tuple[NDArray[Any], ...]] = [(none, none, none, *(np.empty(0, kind) for kind in _ENTRY.values()))]
-    for batch, (first, last) in enumerate(task.rows):
-        numbered = task.job.result("numbered", batch)
-        rows, lengths = (numbered.part(name, np.int64, first, last) for name in ("rows", "lengths"))
-        starts = numbered.part("starts", np.int64, first, last + 1)
-        columns = (numbered.part(name, kind, int(starts[0]), int(starts[-1])) for name, kind in _ENTRY.items())
-        gathered.append((rows, lengths, np.diff(starts), *columns))
-    rows, lengths, sizes, *entries = (np.concatenate(column) for column in zip(*gathered, strict=True))
-    del gathered
-    order = np.argsort(lengths, kind="stable")
-    _put_rows(out, sizes, dict(zip(_ENTRY, entries, strict=True)), order)
-    out.put("sizes", sizes[order])
-    out.put("lengths", lengths[order])
-    out.put("rows", rows[order])
-
-
-def _write(
-    store: Writer, job: VectorJob, ranges_of_lengths: int, segments: Segments, exact_duplicates: ExactDuplicates
-) -> None:
-    """Write the concatenated results of the tasks, the names of the documents, and their exact duplicates."""
-    rows = [job.result("gathered", k) for k in range(ranges_of_lengths)]
-    words = [job.result("tallied", k) for k in range(job.ranges)]
-    for name, kind in ({"rows": np.int64, "lengths": np.int64} | _ENTRY).items():
-        with store.growing(name, kind) as append:
-            for values in _pieces(rows, name, kind):
-                append(values)
-    with store.growing("vocabulary", np.uint64) as append:
-        for values in _pieces(words, "vocabulary", np.uint64):
-            append(values)
-    with store.growing("indptr", np.int64) as append:
-        append(np.zeros(1, np.int64))
-        end = 0
-        for sizes in _pieces(rows, "sizes", np.int64):
-            ends = end + np.cumsum(sizes)
-            append(ends)
-            end = int(ends[-1])
-    store.strings("doc_ids", segments.doc_ids)
-    store.put("content", exact_duplicates.content)
-    store.put("representatives", exact_duplicates.representatives)
-    store.facts |= {
-        "rows": len(exact_duplicates),
-        "n_signatures": sum(int(facts.facts["signatures"]) for facts in words),
-    }
-
-
-def _pieces(results: Sequence[Reader], name: str, dtype: Any) -> Iterator[NDArray[Any]]:
-    """Yield an array of several results in pieces."""
-    for result in results:
-        length = result.length(name, dtype)
-        for start in range(0, length, COPIED):
-            yield result.part(name, dtype, start, min(start + COPIED, length))
 
 
 def look_up(hashes: NDArray[np.uint64], vocabulary: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

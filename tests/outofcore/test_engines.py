@@ -142,7 +142,7 @@ def test_pairs_are_identical_with_a_worker_killed(engine, step, tmp_path, monkey
     vectors = edited_copies(7)
     save_vectors(tmp_path / "v", vectors)
     harmful = partial(dies_second, call=getattr(tasks, step), parent=os.getpid(), marker=tmp_path / "died")
-    monkeypatch.setattr(f"spotsigs.outofcore.prefix_partition_join.{step}", harmful)
+    monkeypatch.setattr(f"spotsigs.outofcore.prefix_partition_tasks.{step}", harmful)
     found = join_store(tmp_path / "v", tmp_path / "p", 0.5, engine, memory=15_000)
     assert triples(found.load()) == triples(BruteForce(tau=0.5)(Corpus(vectors)))
     assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
@@ -164,9 +164,7 @@ def undisturbed(tmp_path_factory):
     return parts, content(folder / "q")
 
 
-@pytest.mark.parametrize(
-    "step", ["tally", *(pytest.param(step, marks=LONG) for step in ("scatter", "number", "gather"))]
-)
+@pytest.mark.parametrize("step", ["tally", *(pytest.param(step, marks=LONG) for step in ("scatter", "number"))])
 @pytest.mark.parametrize("engine", ENGINES[1:])
 def test_vectors_are_identical_with_a_worker_killed(engine, step, undisturbed, tmp_path, monkeypatch):
     monkeypatch.setattr(vectorize, "LEAST_ENTRIES", 400)

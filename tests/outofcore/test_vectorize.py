@@ -172,9 +172,8 @@ def test_results_of_other_tasks_are_not_used(tmp_path, left_by, monkeypatch):
 
 
 @pytest.mark.long
-def test_the_calling_process_stores_none_of_the_entries(tmp_path, monkeypatch):
-    """Twenty times the signatures on as many pages: no more memory than blocks that are copied, and looked through."""
-    monkeypatch.setattr("spotsigs.outofcore.vectorize.COPIED", 2**15)
+def test_the_calling_process_stores_none_of_the_entries(tmp_path):
+    """Twenty times the signatures on as many pages: no more memory than blocks that are merged, and looked through."""
     peaks = []
     for entries in (10, 200):
         draws = np.random.default_rng(1).integers(0, 500, (2000, entries)).astype(np.uint64)
@@ -188,9 +187,9 @@ def test_the_calling_process_stores_none_of_the_entries(tmp_path, monkeypatch):
         )
         folder = tmp_path / str(entries)
         segments = segments_of([rows] * 10, folder / "s")
-        build_vectors(folder / "warm", segments, IdfFilter(), memory=10**8, engine=Elsewhere())
+        build_vectors(folder / "warm", segments, IdfFilter(), memory=2 * 10**6, engine=Elsewhere())
         tracemalloc.start()
-        build_vectors(folder / "v", segments, IdfFilter(), memory=10**8, engine=Elsewhere())
+        build_vectors(folder / "v", segments, IdfFilter(), memory=2 * 10**6, engine=Elsewhere())
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert max(peaks) < peaks[0] + 4 * 2**20 < 8 * len(hashes) * 10
