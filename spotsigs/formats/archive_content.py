@@ -11,10 +11,36 @@ import zstandard
 from spotsigs.formats.compression import BLOCK, Members, packing_of
 from spotsigs.text.size_limits import largest_page
 
-_PIECE = 1 << 16
-_OVERLAP = 4096  # of two searches: bytes that show that a record begins
+PIECE = 1 << 16
+"""Bytes of an archive that are read at a time."""
+
+OVERLAP = 4096
+"""Bytes that show that a record begins."""
+
 _KEPT = 8 << 20  # bytes after a mark that need not be read again, at most those of a page
 _EMPTY_LINE = re.compile(rb"\n\s*?\n")
+
+
+Match = re.Match[bytes]
+
+
+def search(read: Callable[[int], bytes], pattern: re.Pattern[bytes]) -> Iterator[tuple[int, Match | None]]:
+    """Yield the matches of a pattern in a stream, after its first byte, with their offsets; at last its size, and None.
+
+    A match is found if its end depends on fewer than `OVERLAP` bytes.
+    """
+    text, before, more = read(PIECE), 0, b"-"
+    while more:
+        more = read(PIECE)
+        certain = len(text) if not more else max(len(text) - OVERLAP, 1)
+        for match in pattern.finditer(text, 1):
+            if match.start() >= certain:
+                break
+            yield before + match.start(), match
+        if more:
+            before += certain - 1  # one byte earlier, for a look-behind
+            text = text[certain - 1 :] + more
+    yield before + len(text), None
 
 
 class Position(NamedTuple):
@@ -162,25 +188,13 @@ class Content:
             Called with the offset of such a member; whether it begins a record.
         """
         self.rewind()
-        text, before = b"", 0
-        is_found = False
-        while not is_found:
-            more = self.read(_PIECE)
-            text += more
-            for match in pattern.finditer(text, 1):
-                before_it = before + match.start()
-                is_plain = match.lastgroup != "packed"
-                if is_plain or (self._members is None and begins(self._marked.member + before_it)):
-                    before, is_found = before_it, True
-                    break
-            else:
-                if not more:
-                    before += len(text)
-                    break
-                before += max(0, len(text) - _OVERLAP)
-                text = text[-_OVERLAP:]
+        for size, match in search(self.read, pattern):
+            if match is None or match.lastgroup != "packed":
+                break
+            if self._members is None and begins(self._marked.member + size):
+                break
         self.rewind()
-        return before, is_found
+        return size, match is not None
 
     def lacks(self, size: int) -> bool:
         """Return whether it is known that the content has fewer than `size` more bytes."""
@@ -215,10 +229,10 @@ class Content:
         """Append the next piece of the content; return False at the end."""
         if self._members is None:
             self._file.seek(self._plain)
-            piece, position = self._file.read(_PIECE), (self._plain, 0)
+            piece, position = self._file.read(PIECE), (self._plain, 0)
             self._plain += len(piece)
         else:
-            piece = self._members.piece(_PIECE)
+            piece = self._members.piece(PIECE)
             position = self._members.position(len(piece))
         if piece:
             self._pieces.append((*position, piece))

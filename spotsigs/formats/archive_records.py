@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from xxhash import xxh3_64_intdigest
 from zstandard import ZstdCompressionDict
 
-from spotsigs.formats.archive_content import Content, Position
+from spotsigs.formats.archive_content import OVERLAP, Content, Position, search
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, compression, packing_of, raw
 from spotsigs.formats.file_collection import FileCollection
 from spotsigs.formats.http_response import parse_response
@@ -43,7 +43,6 @@ _MARK = np.dtype([("id", "u8"), ("record", "i8"), ("at", "i8"), ("is_inside", "?
 KINDS = 1000
 """Records whose kinds are counted if none is a page."""
 
-_OVERLAP = 4096
 _UNREADABLE = "the record at this byte cannot be read: {}"
 _PACKED = rb"(?P<packed>\x1f\x8b\x08[\x00-\x1f]|\x28\xb5\x2f\xfd|BZh[1-9]1AY&SY)"
 
@@ -282,7 +281,7 @@ class Archive(FileCollection):
         position = content.position()
         if position is None or (content.packing != "plain" and position.inner == 0):
             return True
-        rest = content.peek(_OVERLAP).lstrip(b"\r\n")
+        rest = content.peek(OVERLAP).lstrip(b"\r\n")
         return not rest or packing_of(rest) != "plain" or self.first.match(rest) is not None
 
     @property
@@ -357,7 +356,7 @@ class Archive(FileCollection):
         with raw(path) as file:
             if not file.read(1):
                 return f"the file is empty, not {self.format}"
-            begin = Content(file, 0).peek(_OVERLAP)
+            begin = Content(file, 0).peek(OVERLAP)
         if not begin:
             return "its compressed stream is damaged or ends before a record begins"
         return None if self.first.match(begin) else f"the file is not {self.format}: it begins with {begin[:24]!r}"
@@ -382,27 +381,16 @@ class Archive(FileCollection):
         """
         is_start = contains or partial(self._begins_record, path)
         mark = self._any_record if contains else re.compile(rb"(?<=\n)" + self.line.pattern + b"|" + _PACKED)
-        base = max(0, position - 1)  # one byte earlier, for the look-behind
+        base = position - 1  # one byte earlier, for the look-behind
         with raw(path) as file:
-            while True:
-                file.seek(base)
-                block = file.read(BLOCK + _OVERLAP)
-                last = len(block) < BLOCK + _OVERLAP
-                for match in mark.finditer(block):
-                    start = base + match.start()
-                    if start < position or (match.start() > BLOCK and not last):
-                        continue
-                    if match.lastgroup != "packed" or is_start(start):
-                        return start
-                if last:
-                    return base + len(block)
-                base += BLOCK
-                position = max(position, base)
+            file.seek(base)
+            found = ((base + at, match) for at, match in search(file.read, mark))
+            return next(at for at, match in found if not match or match.lastgroup != "packed" or is_start(at))
 
     def _begins_record(self, path: Path, start: int) -> bool:
         """Return whether the compressed member at a byte of the file begins with a record."""
         with raw(path) as file:
-            return self.first.match(Content(file, start).peek(_OVERLAP)) is not None
+            return self.first.match(Content(file, start).peek(OVERLAP)) is not None
 
     def _contains_record(self, path: Path, dictionary: ZstdCompressionDict | None, start: int) -> bool:
         """Return whether a record begins near the beginning of the compressed member at a byte of the file."""

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from spotsigs.contracts import CopyableCollection, Shard
 from spotsigs.errors import InputError, require
-from spotsigs.formats.compression import BLOCK, READ_ERRORS, open_bytes
+from spotsigs.formats.compression import BLOCK, ENDINGS, READ_ERRORS, open_bytes
 from spotsigs.formats.input_files import (
     SHARD_BYTES,
     InputFile,
@@ -30,7 +30,6 @@ from spotsigs.formats.writers import copy_whole
 from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import in_words, largest_page
 
-_PACKED = (".gz", ".zst", ".bz2")
 _HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml[^>]*+>\s*+)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 
 
@@ -105,7 +104,7 @@ class Folder(CopyableCollection):
         if source.fault:
             return None
         name = Path(source.name)
-        suffix = Path(name.stem if name.suffix.lower() in _PACKED else name).suffix.lower()
+        suffix = Path(name.stem if name.suffix.lower() in ENDINGS.values() else name).suffix.lower()
         if suffix in self.html_suffixes:
             return "text/html"
         if suffix in self.text_suffixes:

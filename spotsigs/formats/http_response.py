@@ -24,7 +24,7 @@ HTML_TYPES = {"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+x
 # Possessive, because a page may contain any amount of white space.
 _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([\w.:+-]+)", re.ASCII | re.IGNORECASE)
 _CHUNK = re.compile(rb"([0-9a-fA-F]++)[ \t]*+(?:;[^\r\n]*+)?\r?\n")
-_CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+_CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # compressed bytes soon contain one
 _LISTS = ("transfer-encoding", "content-encoding")
 _HEAD_END = re.compile(rb"\r?\n[ \t]*\r?\n")
 _HTML_START = re.compile(
@@ -134,7 +134,8 @@ def _unpacked(body: bytes, encoding: str) -> bytes:
             if len(content) > largest_page():
                 raise ValueError(f"its body unpacks to more than {in_words(largest_page())}")
     except READ_ERRORS as error:
-        if packing_of(start) != encoding and _is_text(body):
+        is_text = body.startswith((b"\xff\xfe", b"\xfe\xff")) or not _CONTROL.search(body, 0, 4096)
+        if packing_of(start) != encoding and is_text:
             return body
         fault = "cut short" if isinstance(error, EOFError) else f"damaged: {error}"
         raise ValueError(f"its compressed body is {fault}") from error
@@ -164,11 +165,6 @@ def _brotli_pieces(body: bytes) -> Iterator[bytes]:
                 raise EOFError
     except brotli.error as error:
         raise OSError(error) from error
-
-
-def _is_text(body: bytes) -> bool:
-    """Return whether a body is text; compressed bytes soon contain control characters."""
-    return body.startswith((b"\xff\xfe", b"\xfe\xff")) or not _CONTROL.search(body, 0, 4096)
 
 
 def has_whole_header(block: bytes) -> bool:

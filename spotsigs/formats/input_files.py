@@ -90,11 +90,7 @@ def _matching(pattern: str) -> list[InputFile]:
     root = Path(re.split(r"[*?\[]", pattern, maxsplit=1)[0] + "x").parent
     deep = "**" in pattern
     files: dict[Path, InputFile] = {}
-    if deep:  # glob follows links, which may lead to folders above
-        parts = Path(pattern).relative_to(root).parts
-        inside = (source for source in _walk(root, root) if _matches(source.path.relative_to(root).parts, parts))
-        files = {source.path: source for source in inside}
-    for path in [] if deep else map(Path, glob.glob(pattern)):
+    for path in [] if deep else map(Path, glob.glob(pattern)):  # glob follows links, which may lead to folders above
         if path.is_dir():
             files |= {source.path: source for source in _walk(path, root)}
         else:
@@ -102,9 +98,10 @@ def _matching(pattern: str) -> list[InputFile]:
     wanted = Path(pattern).relative_to(root).parts
     before = wanted[: wanted.index("**")] if "**" in wanted else wanted
     for source in _walk(root, root, None if deep else len(wanted) - 1):
+        parts = source.path.relative_to(root).parts
         hides = source.fault and (deep or not source.path.is_symlink())  # other patterns follow links
-        hides = hides and not source.path.is_file()
-        if hides and all(map(fnmatch, source.path.relative_to(root).parts, before)):
+        hides = hides and not source.path.is_file() and all(map(fnmatch, parts, before))
+        if hides or (deep and _matches(parts, wanted)):
             files.setdefault(source.path, source)
     return list(files.values())
 

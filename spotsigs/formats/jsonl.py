@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +100,7 @@ class Jsonl(RowCollection):
         wanted, keys = self.named_columns(), dict[str, None]()
         if self.id_column not in wanted:
             return
-        for number, (_, line) in enumerate(lines(path)):
-            if number == _SAMPLE:
-                break
+        for _, line in islice(lines(path), _SAMPLE):
             try:
                 row = self._parsed(line) if len(line) <= largest_page() else None
             except (ValueError, RecursionError):

@@ -124,15 +124,16 @@ class Parquet(RowCollection):
         """Iterate over the records of a batch; text need not be UTF-8."""
         for k in range(len(batch)):
             row, position = batch.slice(k, 1), f"{source.name}#{first + k}"
-            if (size := _row_bytes(row)) > largest_page():
+            values = (c.dictionary_decode() if isinstance(c, pa.DictionaryArray) else c for c in row.columns)
+            if (size := sum(value.nbytes for value in values)) > largest_page():
                 yield Skipped(position, f"the row has {in_words(size)}, more than {in_words(largest_page())}")
                 continue
             try:
-                [values] = row.to_pylist()
+                [fields] = row.to_pylist()
             except (ValueError, OverflowError, pa.ArrowException) as error:
                 yield Skipped(position, f"the row cannot be read: {str(error).splitlines()[0]}")
             else:
-                yield self.document(position, values)
+                yield self.document(position, fields)
 
 
 def _opened(path: Path) -> pq.ParquetFile:
@@ -183,14 +184,6 @@ def _read(chunks: Iterable[Chunk], columns: list[str] | None) -> list[Chunk]:
         for chunk in chunks
         if columns is None or any(f"{name}.".startswith(f"{chunk.column}.") for name in columns)
     ]
-
-
-def _row_bytes(row: pa.RecordBatch) -> int:
-    """Return the bytes of a row, of a dictionary those of the row's value alone."""
-    return sum(
-        (column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column).nbytes
-        for column in row.columns
-    )
 
 
 def _codecs(source: InputFile) -> Iterator[str]:

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from html import escape
 from itertools import takewhile
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.clustering.clusters import Cohesion, cohesion
 from spotsigs.contracts import SignatureScheme
 from spotsigs.output_files import replacing
@@ -68,7 +68,9 @@ def write_cluster_page(
     """
     all_rows = _members(clusters)
     rows = all_rows[: limits.clusters]
-    chosen = _chosen(rows, limits)
+    chosen: set[int] = set()
+    for _, group in rows:
+        chosen.update(group[: min(limits.members, max(0, limits.texts - len(chosen)))])
     shown = {
         row: collapsed(text)[: limits.characters]
         for row, text in enumerate(texts)
@@ -112,24 +114,14 @@ def _members(clusters: Clusters) -> list[tuple[int, list[int]]]:
     return sorted(listed, key=lambda item: (-len(item[1]), item[0]))
 
 
-def _chosen(rows: Sequence[tuple[int, list[int]]], limits: Limits) -> set[int]:
-    chosen: list[int] = []
-    for _, group in rows:
-        chosen += group[: min(limits.members, max(0, limits.texts - len(chosen)))]
-    return set(chosen)
-
-
 def _pairs_by_cluster(pairs: Pairs, clusters: Clusters) -> dict[int, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """Return the pairs inside each cluster; two clusters of leaders may have pairs between them."""
     labels = clusters.labels[pairs.i]
     inside = np.flatnonzero(labels == clusters.labels[pairs.j])
     order = inside[np.argsort(labels[inside], kind="stable")]
     present, starts = np.unique(labels[order], return_index=True)
-    ends = [*starts[1:].tolist(), len(order)][: len(starts)]
-    return {
-        int(label): (pairs.i[order[a:b]], pairs.j[order[a:b]], pairs.similarity[order[a:b]])
-        for label, a, b in zip(present, starts.tolist(), ends, strict=True)
-    }
+    parts = zip(present.tolist(), np.split(order, starts[1:]), strict=False)  # without pairs, there is an empty part
+    return {label: (pairs.i[part], pairs.j[part], pairs.similarity[part]) for label, part in parts}
 
 
 def _described(
@@ -216,33 +208,14 @@ def _taking_part(hashes: Sequence[int], counts: Counts) -> set[int]:
 
 
 def token_edges(text: str) -> list[tuple[int, int]]:
-    """Return the start and end of each token of a text in UTF-16 units, as browsers count; (0, 0) for one not found."""
-    lowered: list[str] = []
-    origin: list[int] = []
-    unit = 0
-    for character in text:
-        low = character.lower()
-        lowered.append(low)
-        origin += [unit] * len(low)
-        unit += 1 if character <= "\uffff" else 2
-    origin.append(unit)
-    flat = "".join(lowered)
-    edges = []
-    position = 0
-    for word in tokenize(text).words:
-        at = flat.find(word, position)
-        edges.append((origin[at], origin[at + len(word)]) if at >= 0 else (0, 0))
-        if at >= 0:
-            position = at + (1 if _is_bigram(word) else len(word))
-    return edges
+    """Return the start and end of each token of a text in UTF-16 units, as browsers count."""
+    tokens = tokenize(text.replace("\u0130", "i"))  # the one character that is longer in lower case
+    is_first = tokens.source & 0xC0 != 0x80  # byte of a character; one of four bytes has two units
+    units = row_starts(is_first.astype(np.int64) + (tokens.source >= 0xF0))
+    starts = tokens.stops - (tokens.ends - tokens.starts)
+    return list(zip(units[starts].tolist(), units[tokens.stops].tolist(), strict=True))
 
 
-def _is_bigram(word: str) -> bool:
-    """Return whether a token is a character bigram, which overlaps the next one."""
-    return len(word) == 2 and ord(word[0]) >= 0x0E00 and not word.isascii()
-
-
-@cache
 def _asset(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
