@@ -95,7 +95,10 @@ class Processes(WorkerEngine):
         if not workers:
             yield from map(function, tasks)
             return
-        tasks, name = iter(tasks), _name_of(function)
+        tasks, called = iter(tasks), function
+        while isinstance(called, partial):
+            called = called.func
+        name = f"{called.__module__}.{called.__qualname__}"
         if name not in _RAN_HERE:
             for task in islice(tasks, 1):
                 yield function(task)
@@ -114,12 +117,6 @@ class Processes(WorkerEngine):
 
 _RAN_HERE: set[str] = set()
 """Functions that have run in this process, whose kernels are compiled."""
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    while isinstance(function, partial):
-        function = function.func
-    return f"{function.__module__}.{function.__qualname__}"
 
 
 def _executor(workers: int) -> Any:
@@ -192,9 +189,7 @@ class ClusterEngine(WorkerEngine):
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
         """Yield ``function(task)`` for every task, in task order."""
         submit = self._connect()
-        results: Any = in_task_order(
-            lambda task: submit(partial(_caught, function), task), iter(tasks), 2 * self.workers
-        )
+        results: Any = in_task_order(partial(submit, function), iter(tasks), 2 * self.workers)
         with closing(results):
             while True:
                 try:
@@ -212,7 +207,7 @@ class ClusterEngine(WorkerEngine):
                 yield result
 
     def _connect(self) -> Callable[[Any, Any], Any]:
-        """Return a function that submits a task and returns its future."""
+        """Return a function that submits a call of `_caught` and returns its future."""
         raise NotImplementedError
 
 
@@ -252,7 +247,7 @@ class Dask(ClusterEngine):
             client = distributed.Client(cluster, timeout=20)
         except (OSError, ValueError) as error:
             raise InputError(f"no Dask scheduler answers at {self.address}: {error}") from error
-        return partial(client.submit, pure=False)
+        return partial(client.submit, _caught, pure=False)
 
 
 def _imported(module: str, extra: str) -> Any:
@@ -292,12 +287,8 @@ class Ray(ClusterEngine):
         except Exception as error:  # Ray raises these if a node does not start in time
             where = "Ray does not start on this machine" if here else f"no Ray cluster answers at {self.address}"
             raise InputError(f"{where}: {error}") from error
-        run = ray.remote(max_retries=ATTEMPTS, num_cpus=1)(_call)
+        run = ray.remote(max_retries=ATTEMPTS, num_cpus=1)(_caught)
         return lambda function, task: run.remote(function, task).future()
-
-
-def _call(function: Callable[[Task], Result], task: Task) -> Result:
-    return function(task)
 
 
 def in_task_order(

@@ -1,7 +1,8 @@
 """`InputError`, the checks that raise it, and the text of messages."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from enum import Enum
 from math import nan
@@ -76,11 +77,10 @@ def as_choice(name: str, value: Any, choices: type[Choice]) -> Choice:
     """
     if isinstance(value, choices):
         return value
-    words = [str(member.value) for member in choices]
-    for member in choices:
-        if isinstance(value, str) and value == member.value:
-            return member
-    raise InputError(f"{name} must be {either(map(repr, words))}, got {shown(value)}{did_you_mean(value, words)}")
+    members = {str(member.value): member for member in choices}
+    if isinstance(value, str) and value in members:
+        return members[value]
+    raise InputError(f"{name} must be {either(map(repr, members))}, got {shown(value)}{did_you_mean(value, members)}")
 
 
 def did_you_mean(word: Any, words: Iterable[str]) -> str:
@@ -120,6 +120,17 @@ def printable(text: str) -> str:
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number of things: ``1 task``, ``2 tasks``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+@contextmanager
+def system_errors(what: str, way_out: str = "") -> Iterator[None]:
+    """Report an error of the system in the block as an `InputError`; that no program reads the output stays one."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(f"{what}: {reason(error)}{way_out}") from error
 
 
 def reason(error: OSError) -> str:

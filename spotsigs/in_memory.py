@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Collection as SizedIterable
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -128,25 +128,18 @@ class Joined:
 
     extracted: Extracted
     corpus: Corpus
-    _pairs: JoinedOnce = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_pairs", JoinedOnce(self.corpus))
-
-    def at(self, matcher: Matcher) -> float | None:
-        """Return the threshold of the earlier join that has the matcher's pairs; None if the matcher has to run."""
-        return self._pairs.at(matcher)
-
-    def distinct(self, matcher: Matcher) -> Pairs:
-        """Return the pairs of a matcher, without those of exact duplicates."""
-        return self._pairs(matcher)
+    @cached_property
+    def distinct(self) -> JoinedOnce:
+        """The pairs of matchers, without those of exact duplicates."""
+        return JoinedOnce(self.corpus)
 
     def __call__(self, matcher: Matcher, *, crossed: bool = False) -> Matched[Signatures, Pairs]:
         """Return the pairs of a matcher, and those of the exact duplicates; with a reference, those that count.
 
         If ``crossed``, these are the pairs of a reference's document with another one.
         """
-        joined_at, new_from = self.at(matcher), self.extracted.signatures.new_from
+        joined_at, new_from = self.distinct.at(matcher), self.extracted.signatures.new_from
         pairs = self.extracted.exact_duplicates.spread(self.distinct(matcher))
         if new_from:
             pairs = matcher.with_reference(pairs, new_from)

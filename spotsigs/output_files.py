@@ -6,12 +6,12 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from spotsigs.clustering import tables
-from spotsigs.errors import InputError, reason
+from spotsigs.errors import system_errors
 from spotsigs.spelling import option
 from spotsigs.storage import atomic
 
@@ -23,14 +23,10 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> AbstractContextManager[None]:
     """Raise an `InputError` if the system does not let a path be written in the block."""
-    try:
-        yield
-    except OSError as error:
-        where = f"{atomic.destination(path)} cannot be written: {reason(error)}"
-        raise InputError(f"{where}; choose another folder with {option('hydra.run.dir')}") from error
+    way_out = f"; choose another folder with {option('hydra.run.dir')}"
+    return system_errors(f"{atomic.destination(path)} cannot be written", way_out)
 
 
 @contextmanager
@@ -55,21 +51,14 @@ def _replace_files(new: Path, folder: Path, last: str, optional: Iterable[str]) 
     names.sort(key=lambda name: name == Path(last))
     with ExitStack() as undo:
         for name in (Path(last), *(Path(name) for name in optional if Path(name) not in names)):
-            _move_aside(folder / name, new / "previous" / name, undo)
+            atomic.move_aside(folder / name, new / "previous" / name, undo)
         for name in names:
             target = folder / name
-            _move_aside(target, new / "previous" / name, undo)
+            atomic.move_aside(target, new / "previous" / name, undo)
             target.parent.mkdir(exist_ok=True)
             os.replace(new / name, target)
             undo.callback(target.unlink)
         undo.pop_all()
-
-
-def _move_aside(path: Path, previous: Path, undo: ExitStack) -> None:
-    if path.exists():
-        previous.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(path, previous)
-        undo.callback(os.replace, previous, path)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.checks import require_array, require_between, require_iterable
-from spotsigs.arrays.csr import INT32_MAX, as_array, normalise_csr, require_rows, row_starts, row_sums, take_rows
+from spotsigs.arrays.csr import (
+    INT32_MAX,
+    as_array,
+    normalise_csr,
+    require_csr,
+    require_rows,
+    row_starts,
+    row_sums,
+    take_rows,
+)
 from spotsigs.arrays.row_blocks import spans, tally
 from spotsigs.errors import InputError, as_count, as_number, counted, require, shown
 
@@ -261,22 +270,17 @@ class Vectors:
     def __post_init__(self) -> None:
         for name in ("indptr", "ids", "counts", "lengths"):
             require_array(name, getattr(self, name), "iu")
-        n, entries = len(self.indptr) - 1, len(self.ids)
-        require(n >= 0 and self.indptr[0] == 0, "indptr must start with 0 (one more entry than there are rows)")
-        require(int(self.indptr[-1]) == entries, f"indptr ends at {self.indptr[-1]}, but there are {entries:,} ids")
-        require_array("counts", self.counts, "iu", entries)
+        require_csr(self.indptr, self.ids, self.counts)
+        n = len(self.indptr) - 1
         require_array("lengths", self.lengths, "iu", n)
         sized = hasattr(self.doc_ids, "__len__") and hasattr(self.doc_ids, "__getitem__")
         require(sized and not isinstance(self.doc_ids, str), f"doc_ids must be a sequence, got {shown(self.doc_ids)}")
         require(
             len(self.doc_ids) == n, f"doc_ids has {len(self.doc_ids)} entries for {counted(n, 'row')}; give one per row"
         )
-        known = INT32_MAX + 1
         if self.vocabulary is not None:
             require_array("vocabulary", self.vocabulary, "u")
-            known = len(self.vocabulary)
-        require_between("ids", self.ids, 0, known)
-        require_between("counts", self.counts, 1, INT32_MAX + 1)
+            require_between("ids", self.ids, 0, len(self.vocabulary))
         require_rows(self.indptr, self.ids, self.counts, self.lengths)
 
     @classmethod

@@ -7,6 +7,7 @@ import io
 import json
 import random
 import uuid
+from contextlib import ExitStack
 from itertools import cycle
 
 import pyarrow as pa
@@ -156,4 +157,4 @@ def write_copy(collection, doc_ids, kept, folder, *, judged=lambda document: Tru
     folder = require_free(folder)
     with copy_errors(folder), staging_folder(folder) as temporary:
         prepare_copy(collection, doc_ids, kept, temporary, judged=judged)
-        publish_copy(temporary, folder)
+        publish_copy(temporary, folder, ExitStack())

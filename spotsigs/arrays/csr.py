@@ -18,9 +18,15 @@ def normalise_csr(indptr: Any, ids: Any, counts: Any) -> tuple[NDArray[np.int64]
     indptr = as_array("indptr", indptr).astype(np.int64)
     ids = as_array("ids", ids)
     counts = np.ones(len(ids), np.int32) if counts is None else as_array("counts", counts)
-    require(len(indptr) >= 1 and indptr[0] == 0, "indptr must start with 0 (one more entry than there are rows)")
+    require_csr(indptr, ids, counts)
     require(bool(np.all(np.diff(indptr) >= 0)), "indptr must not decrease")
-    require(int(indptr[-1]) == len(ids), f"indptr ends at {indptr[-1]}, but there are {len(ids)} ids")
+    return _sorted_rows(indptr, ids.astype(np.int32), counts.astype(np.int32))
+
+
+def require_csr(indptr: NDArray[Any], ids: NDArray[Any], counts: NDArray[Any]) -> None:
+    """Refuse arrays whose ends do not fit each other, and ids or counts out of range."""
+    require(len(indptr) >= 1 and indptr[0] == 0, "indptr must start with 0 (one more entry than there are rows)")
+    require(int(indptr[-1]) == len(ids), f"indptr ends at {indptr[-1]}, but there are {len(ids):,} ids")
     require(len(counts) == len(ids), f"counts has {len(counts)} entries for {len(ids)} ids; give one per id")
     if len(ids):
         require(
@@ -31,7 +37,6 @@ def normalise_csr(indptr: Any, ids: Any, counts: Any) -> tuple[NDArray[np.int64]
             counts.min() >= 1 and counts.max() <= INT32_MAX,
             f"counts must be positive and below 2**31, got {counts.min()} to {counts.max()}",
         )
-    return _sorted_rows(indptr, ids.astype(np.int32), counts.astype(np.int32))
 
 
 def as_array(name: str, values: Any, kinds: str = "iu") -> NDArray[Any]:

@@ -59,8 +59,6 @@ class _Sample:
         self.size = self.bits = 0
 
     def drawn(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        if not self.bits:
-            return np.ones(len(hashes), np.bool_)
         drawn: NDArray[np.bool_] = hashes >> np.uint64(64 - self.bits) == 0
         return drawn
 

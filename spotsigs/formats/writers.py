@@ -5,11 +5,10 @@ from __future__ import annotations
 import bz2
 import gzip
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any
 
 import numpy as np
 import orjson
@@ -17,16 +16,19 @@ import zstandard
 from numpy.typing import NDArray
 
 from spotsigs.contracts import CopyableCollection
-from spotsigs.errors import InputError, reason
+from spotsigs.errors import InputError, system_errors
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, raw
 from spotsigs.formats.input_files import InputFile, file_name
 from spotsigs.records import Document
 from spotsigs.spelling import is_command, option
+from spotsigs.storage.atomic import move_aside
 from spotsigs.storage.locations import as_path, files_below, is_remote, remove, require_reachable, upload
 from spotsigs.text.charset import to_utf8
 
 Keep = Callable[[Document], bool]
 """Called with every readable document in order; returns whether it belongs to the copy."""
+
+_OUTPUT = "standard output cannot be written"
 
 COPY, PREVIOUS = "copy", "previous"
 """Names of a new copy and of the one that it replaces, in a temporary folder."""
@@ -98,21 +100,10 @@ def print_kept(
         for document, line in collection.with_lines():
             if judged(document) and keep(document):
                 line = (_record(collection, document) if line is None else line).rstrip(b"\r\n")
-                with _output_errors():
+                with system_errors(_OUTPUT):
                     out.write(line + b"\n")
-    with _output_errors():
+    with system_errors(_OUTPUT):
         out.flush()
-
-
-@contextmanager
-def _output_errors() -> Iterator[None]:
-    """Report an error of the system as one of standard output, except that no program reads it."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise InputError(f"standard output cannot be written: {reason(error)}") from error
 
 
 def _record(collection: CopyableCollection, document: Document) -> bytes:
@@ -124,41 +115,28 @@ def _record(collection: CopyableCollection, document: Document) -> bytes:
     return orjson.dumps(record)
 
 
-def publish_copy(temporary: Path, folder: Path, *, overwrite: bool = False) -> None:
+def publish_copy(temporary: Path, folder: Path, undo: ExitStack, *, overwrite: bool = False) -> None:
     """Rename a copy to its folder; the previous one moves to the temporary folder, or is an error.
 
     A copy on another machine is uploaded file by file; those of a previous one that have no new version are deleted.
+    `undo` takes the calls that restore the previous copy, or delete the remote one.
     """
     if is_remote(require_free(folder, overwrite=overwrite)):
         previous = {*files_below(folder)}
-        for name in previous - upload(temporary / COPY, folder):
+        names = upload(temporary / COPY, folder)
+        undo.callback(remove, folder, recursive=True)
+        for name in previous - names:
             remove(folder / name)
-        shutil.rmtree(temporary / COPY)
         return
-    if require_free(folder, overwrite=overwrite).exists() and any(folder.iterdir()):
-        os.replace(folder, temporary / PREVIOUS)
+    move_aside(folder, temporary / PREVIOUS, undo)
     os.replace(temporary / COPY, folder)
+    undo.callback(os.replace, folder, temporary / COPY)
 
 
-def withdraw_copy(temporary: Path, folder: Path) -> None:
-    """Undo `publish_copy`; a copy on another machine is deleted."""
-    published = not (temporary / COPY).exists()
-    if published and is_remote(folder):
-        remove(folder, recursive=True)
-    elif published:
-        os.replace(folder, temporary / COPY)
-    if (temporary / PREVIOUS).exists():
-        os.replace(temporary / PREVIOUS, folder)
-
-
-@contextmanager
-def copy_errors(folder: Path) -> Iterator[None]:
-    """Report an error of the system as one of writing the copy."""
-    try:
-        yield
-    except OSError as error:
-        how = "set TMPDIR to a larger disk" if is_remote(folder) else "name another folder"
-        raise InputError(f"the copy {folder} cannot be written: {reason(error)}; {how}") from error
+def copy_errors(folder: Path) -> AbstractContextManager[None]:
+    """Report an error of the system in the block as one of writing the copy."""
+    how = "set TMPDIR to a larger disk" if is_remote(folder) else "name another folder"
+    return system_errors(f"the copy {folder} cannot be written", f"; {how}")
 
 
 def require_free(folder: str | Path, *, overwrite: bool = False) -> Path:
@@ -212,14 +190,12 @@ def copy_whole(source: InputFile, folder: Path) -> None:
 @contextmanager
 def packed(file: IO[bytes], how: str) -> Iterator[IO[bytes]]:
     """Yield a stream whose content is written to a file as one gzip member, zstd frame or bzip2 stream, or plain."""
+    stream: Any = nullcontext(file)
     if how == "gzip":
-        with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as stream:
-            yield cast("IO[bytes]", stream)
+        stream = gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0)
     elif how.startswith("zstd"):
-        with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as stream:
-            yield cast("IO[bytes]", stream)
+        stream = zstandard.ZstdCompressor().stream_writer(file, closefd=False)
     elif how == "bzip2":
-        with bz2.BZ2File(file, "wb") as stream:
-            yield cast("IO[bytes]", stream)
-    else:
-        yield file
+        stream = bz2.BZ2File(file, "wb")
+    with stream as out:
+        yield out

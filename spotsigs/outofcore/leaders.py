@@ -63,9 +63,7 @@ def leaders_on_disk(
         _cover(state, batch, rows, by_row, row_of, start, both)
     state.join_sets(False)
     clusters = state.clusters()
-    lengths = stored.vectors.lengths.astype(np.min_scalar_type(stored.vectors.lengths.max(initial=0)))
-    lengths = gathered(scattered(lengths, stored.rows), stored.exact_duplicates.representatives)
-    return clusters, state.pairs(clusters, lengths, both)
+    return clusters, state.pairs(clusters, stored.compared_lengths(), both)
 
 
 def _next(

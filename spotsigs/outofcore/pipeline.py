@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from spotsigs.contracts import Collection, CollectionScheme
 from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine, end_workers
-from spotsigs.errors import InputError, counted, reason, require
+from spotsigs.errors import InputError, counted, reason, require, system_errors
 from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.in_memory import Matched
 from spotsigs.matching.prefix_join import SpotSigsTight
@@ -39,15 +39,7 @@ from spotsigs.spelling import option
 from spotsigs.storage.atomic import alone, path_of
 from spotsigs.storage.identity import difference, identity, restored
 from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
-from spotsigs.storage.store import (
-    Reader,
-    StoredVectors,
-    fingerprint,
-    open_vectors,
-    opened,
-    remove_tree,
-    writing,
-)
+from spotsigs.storage.store import Reader, StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
 from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, page_size_limit
 from spotsigs.text.visible import VisibleText
 
@@ -318,11 +310,8 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Lock the store, and report what cannot be read or written in it as an `InputError`."""
         with ExitStack() as stack:
-            try:
+            with system_errors(f"the store {self.folder} cannot be written", "; give another path"):
                 stack.enter_context(alone(self.folder))
-            except OSError as error:
-                message = f"the store {self.folder} cannot be written: {reason(error)}; give another path"
-                raise InputError(message) from error
             try:
                 yield
             except OSError as error:
@@ -419,7 +408,11 @@ class Store:
         log.info(f"join: {counted(len(stored), 'document')}, each task within {budget / 1e6:,.0f} MB")
         pairs = join_store(self.vectors, target, tau, self.engine, memory=budget, new_from=new_from)
         pairs = with_exact_duplicates(pairs, target, stored.exact_duplicates, new_from, budget)
-        return _crossed(pairs, target, new_from, budget) if crossed else pairs
+        if not crossed:
+            return pairs
+        masked = ((chunk, chunk[0] < new_from) for chunk in pairs.within(budget // 4).chunks())
+        chunks = (tuple(column[first] for column in chunk) for chunk, first in masked)
+        return replace(pairs, folders=_written(chunks, target, "crossed"))
 
     def _resumed(self, job: str) -> tuple[Path, int]:
         """Return the path of a job's pairs and the budget that its tasks were cut for.
@@ -447,13 +440,6 @@ def with_exact_duplicates(
         pairs.within(limit).chunks(), most=max(limit // BYTES_A_PAIR, 1), new_from=new_from
     )
     return replace(pairs, folders=(*pairs.folders, *_written(chunks, folder, "copies")))
-
-
-def _crossed(pairs: PairFiles, folder: Path, new_from: int, budget: int) -> PairFiles:
-    """Write again the pairs of a document before ``new_from`` with a later one."""
-    masked = ((chunk, chunk[0] < new_from) for chunk in pairs.within(budget // 4).chunks())
-    chunks = (tuple(column[first] for column in chunk) for chunk, first in masked)
-    return replace(pairs, folders=_written(chunks, folder, "crossed"))
 
 
 def _written(chunks: Iterable[tuple[NDArray[Any], ...]], folder: Path, name: str) -> tuple[Path, ...]:

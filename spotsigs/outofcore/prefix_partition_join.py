@@ -7,7 +7,7 @@ completed tasks are skipped. The calling process stores a few numbers for each t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,30 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.row_blocks import gathered, scattered
+from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.parallel import concatenated
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
-from spotsigs.outofcore.prefix_partition_tasks import (
-    BINS,
-    BYTES_A_PAIR,
-    PAIR_COLUMNS,
-    BlockTask,
-    JoinJob,
-    cut_parts,
-    find_candidates,
-    first_candidate_tasks,
-    further_candidate_tasks,
-    make_plan,
-    pair_folders,
-    sample,
-    shuffle,
-    verify,
-    verify_tasks,
-)
+from spotsigs.outofcore import prefix_partition_tasks as tasks
+from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR, PAIR_COLUMNS, JoinJob, pair_folders
 from spotsigs.outofcore.resumable_tasks import run_tasks
 from spotsigs.records import FloatArray, Overlap, Pairs
 from spotsigs.storage.locations import absolute, as_path
-from spotsigs.storage.store import Reader, claim, fingerprint, open_vectors, opened, remove_tree
+from spotsigs.storage.store import Reader, claim, entry_spans, fingerprint, open_vectors, opened, remove_tree
 
 MOST_MEMORY = 2**36
 """Most bytes that a task uses: offsets of the postings of a part are int32."""
@@ -90,9 +76,7 @@ def join_store(
     done = _run_or_resume(job, engine)
     for name in ROUNDS:
         remove_tree(folder / name)
-    lengths = stored.vectors.lengths
-    lengths = lengths.astype(np.min_scalar_type(lengths.max(initial=0)))
-    overlap = Overlap(gathered(scattered(lengths, stored.rows), stored.exact_duplicates.representatives))
+    overlap = Overlap(stored.compared_lengths())
     return PairFiles(tuple(pair_folders(job, done["stores"])), len(stored), counters=done["counters"], overlap=overlap)
 
 
@@ -111,18 +95,18 @@ def _run_or_resume(job: JoinJob, engine: Engine) -> dict[str, Any]:
 def _joined(job: JoinJob, engine: Engine) -> dict[str, Any]:
     """Run the rounds; return the number of stores of pairs of each of the last tasks, and the counters."""
     reader = job.vectors()
-    n_blocks = make_plan(job, reader.array("indptr", np.int64), reader.array("lengths", np.int64))
-    blocks = [BlockTask(job, number) for number in range(n_blocks)]
-    bins = sum(run_tasks(engine, sample, blocks, "sampling"), np.zeros(BINS, np.int64))
-    parts = cut_parts(job, bins) if blocks else 0
-    tokens = sum(facts["tokens"] for facts in run_tasks(engine, shuffle, blocks, "shuffling"))
-    searches = first_candidate_tasks(job, parts, tokens)
+    n_blocks = tasks.make_plan(job, reader.array("indptr", np.int64), reader.array("lengths", np.int64))
+    blocks = [tasks.BlockTask(job, number) for number in range(n_blocks)]
+    bins = sum(run_tasks(engine, tasks.sample, blocks, "sampling"), np.zeros(tasks.BINS, np.int64))
+    parts = tasks.cut_parts(job, bins) if blocks else 0
+    tokens = sum(facts["tokens"] for facts in run_tasks(engine, tasks.shuffle, blocks, "shuffling"))
+    searches = tasks.first_candidate_tasks(job, parts, tokens)
     results: list[dict[str, Any]] = []
     while len(results) < len(searches):
         first = len(results)
-        results += run_tasks(engine, find_candidates, searches[first:], "joining")
-        searches += further_candidate_tasks(searches, results, first)
-    verified = list(run_tasks(engine, verify, verify_tasks(job, len(searches)), "verifying"))
+        results += run_tasks(engine, tasks.find_candidates, searches[first:], "joining")
+        searches += tasks.further_candidate_tasks(searches, results, first)
+    verified = list(run_tasks(engine, tasks.verify, tasks.verify_tasks(job, len(searches)), "verifying"))
     work, visits = ([facts[name] for facts in results] for name in ("work", "visits"))
     counters = {
         "tasks": 2 * len(blocks) + len(searches) + len(verified),
@@ -171,7 +155,6 @@ class PairFiles:
         return sum(int(store.facts["pairs"]) for store in self._readers(False))
 
     def _readers(self, verify: bool) -> list[Reader]:
-        """Open the stores."""
         return [opened(folder, "pairs", verify=verify) for folder in self.folders]
 
     def load(self) -> Pairs:
@@ -202,42 +185,27 @@ class PairFiles:
         similarity : ndarray of float64
         """
         stores = self._readers(True)
-        edges = list(self._edges(stores))
+        edges = self._edges(stores)
         offsets = [np.searchsorted(store.whole("i", np.int64), edges).tolist() for store in stores]
         for k in range(len(edges) - 1):
-            i, j, similarity = _sorted(
+            parts = [
                 tuple(store.part(name, kind, at[k], at[k + 1]) for name, kind in PAIR_COLUMNS.items())
                 for store, at in zip(stores, offsets, strict=True)
                 if at[k] < at[k + 1]
-            )
+            ]
+            i, j, similarity = concatenated(parts, tuple(PAIR_COLUMNS.values()))
+            parts.clear()
+            order = np.lexsort((j, i))
+            i, j, similarity = i[order], j[order], similarity[order]
             sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < self.n
             where = self.folders[0].parent if self.folders else "memory"
             require(sound, f"the pairs in {where} are damaged; delete that folder and run again")
             yield i.astype(np.int32), j.astype(np.int32), similarity  # as in `Pairs`: kernels are compiled once
 
-    def _edges(self, stores: Sequence[Reader]) -> Iterator[int]:
-        """Cut the document numbers into ranges with limited numbers of pairs, and yield their edges."""
+    def _edges(self, stores: Sequence[Reader]) -> list[int]:
+        """Cut the document numbers into ranges with limited numbers of pairs, and return their edges."""
         width = max(1, self.n >> 16)
         bins = np.zeros(self.n // width + 1, np.int64)  # pairs by bin of the first document
         for store in stores:
             bins += np.bincount(store.whole("i", np.int64) // width, minlength=len(bins))
-        ends = np.cumsum(bins)
-        first = done = 0
-        yield 0
-        while done < ends[-1]:
-            fits, least = np.searchsorted(ends, [done + self.chunk_size, done], side="right").tolist()
-            first = max(fits, least + 1)  # a bin that is too large is a range of its own
-            done = int(ends[first - 1])
-            if first < len(ends):
-                yield first * width
-        yield self.n
-
-
-def _sorted(parts: Iterable[tuple[NDArray[Any], ...]]) -> PairArrays:
-    none = tuple(np.empty(0, kind) for kind in PAIR_COLUMNS.values())
-    columns = list(zip(none, *parts, strict=True))
-    i, j, similarity = (np.concatenate(column) for column in columns)
-    columns.clear()
-    order = np.lexsort((j, i))
-    i, j = i[order], j[order]
-    return i, j, similarity[order]
+        return [*(first * width for first, _ in entry_spans(row_starts(bins), self.chunk_size)), self.n]

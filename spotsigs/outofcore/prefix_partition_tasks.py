@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.parallel import concatenated
 from spotsigs.errors import require
 from spotsigs.matching.bounds import least_overlap, prefixes
 from spotsigs.outofcore import prefix_partition_kernels as kernels
@@ -249,16 +250,9 @@ def _groups(job: JoinJob, part: int) -> list[tuple[tuple[int, int], tuple[int, i
 
     The rows of the second group are probed against those of the first; a group is also paired with itself.
     """
-    used, groups, first = 0, [], 0
-    n = len(_plan(job).spans) - 1
-    for number in range(n):
-        _, _, tokens = _shuffled(job, number)
-        size = int(tokens[part + 1] - tokens[part]) * BYTES_A_TOKEN
-        if used and used + size > job.memory // 2:
-            groups.append((first, number))
-            used, first = 0, number
-        used += size
-    groups.append((first, n))
+    of_blocks = (_shuffled(job, number)[2][part : part + 2] for number in range(len(_plan(job).spans) - 1))
+    sizes = [int(stop - start) * BYTES_A_TOKEN for start, stop in of_blocks]
+    groups = list(entry_spans(row_starts(sizes), job.memory // 2))
     return [(one, other) for k, other in enumerate(groups) for one in groups[: k + 1]]
 
 
@@ -552,8 +546,7 @@ class _SimilarPairs:
 
     def write(self) -> None:
         """Write the buffer to a store, sorted by (i, j)."""
-        none = tuple(np.empty(0, kind) for kind in PAIR_COLUMNS.values())
-        columns = [np.concatenate(column) for column in zip(none, *self.parts, strict=True)]
+        columns = concatenated(self.parts, tuple(PAIR_COLUMNS.values()))
         self.parts, self.buffered = [], 0
         write_pairs(_pairs_path(self.task.job, self.task.number, self.stores), *columns)
         self.stores += 1

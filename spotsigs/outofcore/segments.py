@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from tqdm import tqdm
 
 from spotsigs.arrays.csr import row_sums
 from spotsigs.contracts import Collection, Shard, SignatureScheme
@@ -37,9 +36,6 @@ SCHEMA = 2
 
 PART_BYTES = 1 << 24
 """Bytes of signatures in memory before they are written: a shard may have any number."""
-
-DIGESTS_AT_ONCE = 1 << 19
-"""Checksums of documents that are read at a time."""
 
 
 def extract_segments(
@@ -131,10 +127,8 @@ def _files(collection: Any) -> list[list[Any]]:
     sources = collection.sources()
     with ThreadPoolExecutor(4) as pool:
         contents = pool.map(lambda source: content_of(source.path), sources)
-        shown = tqdm(
-            contents, "looking for changed input", len(sources), unit=" files", disable=None, leave=False, delay=2
-        )
-        return [[source.name, *content] for source, content in zip(sources, shown, strict=True)]
+        contents = progress(contents, "looking for changed input", len(sources), "files")
+        return [[source.name, *content] for source, content in zip(sources, contents, strict=True)]
 
 
 def _name(k: int) -> str:
@@ -230,10 +224,9 @@ class Segments:
         """Return the same documents, with the signatures of some of them."""
         return replace(self, rows=None if rows.all() else rows)
 
-    def readers(self) -> Iterator[Reader]:
-        """Open the folders one after the other; checksums of remote ones are verified when they are read."""
-        for folder in self.folders:
-            yield opened(folder, "signatures")
+    def readers(self, *, verify: bool = True) -> Iterator[Reader]:
+        """Open the folders one after the other, see `spotsigs.storage.store.opened`."""
+        return (opened(folder, "signatures", verify=verify) for folder in self.folders)
 
     def parts(self) -> Iterator[Part]:
         """Yield the signatures of the compared documents, by segment."""
@@ -242,14 +235,6 @@ class Segments:
             last = first + int(reader.facts["rows"])
             yield Part(reader, np.ones(last - first, np.bool_) if self.rows is None else self.rows[first:last])
             first = last
-
-    def digests(self) -> Iterator[NDArray[np.uint64]]:
-        """Yield the checksums of content and text, shape (rows, 4), in document order, in pieces."""
-        step = 4 * DIGESTS_AT_ONCE
-        for reader in self.readers():
-            size = reader.length("digests", np.uint64)
-            for start in range(0, size, step):
-                yield reader.part("digests", np.uint64, start, min(start + step, size)).reshape(-1, 4)
 
     def exact_duplicates(self, sameness: Sameness) -> ExactDuplicates:
         """Find the exact duplicates; checksums of content and of text are in memory one after the other."""
@@ -260,9 +245,10 @@ class Segments:
         def columns(first: int) -> NDArray[np.uint64]:
             checksums: NDArray[np.uint64] = np.empty((n, WORDS), np.uint64)
             row = 0
-            for part in self.digests():
-                checksums[row : row + len(part)] = part[:, first : first + WORDS]
-                row += len(part)
+            for store in self.readers():
+                digests = store.whole("digests", np.uint64).reshape(-1, 4)
+                checksums[row : row + len(digests)] = digests[:, first : first + WORDS]
+                row += len(digests)
             return checksums[:row]
 
         return ExactDuplicates.find(columns(0), lambda: columns(WORDS), n, sameness)
@@ -270,7 +256,7 @@ class Segments:
     @property
     def has_grams(self) -> bool:
         """Whether all segments have the word 5-grams of their texts, or a sample that suffices for decisions."""
-        return all(store.facts.get("gram_bits", GRAM_BITS + 1) <= GRAM_BITS for store in self._manifests())
+        return all(store.facts.get("gram_bits", GRAM_BITS + 1) <= GRAM_BITS for store in self.readers(verify=False))
 
     def grams(self) -> Iterator[WordGrams]:
         """Yield the word 5-grams of all documents, by segment."""
@@ -278,16 +264,13 @@ class Segments:
             indptr, hashes = store.whole("gram_indptr", np.int64), store.whole("grams", np.uint64)
             yield WordGrams(indptr, hashes, store.facts["gram_bits"])
 
-    def _manifests(self) -> Iterator[Reader]:
-        return (opened(folder, "signatures", verify=False) for folder in self.folders)
-
     def sizes(self) -> NDArray[np.int64]:
         """Return the number of documents of each segment."""
-        return np.array([store.facts["rows"] for store in self._manifests()], np.int64)
+        return np.array([store.facts["rows"] for store in self.readers(verify=False)], np.int64)
 
     def entries(self) -> NDArray[np.int64]:
         """Return the number of signatures of each segment, including documents that are not compared."""
-        return np.array([store.length("hashes", np.uint64) for store in self._manifests()], np.int64)
+        return np.array([store.length("hashes", np.uint64) for store in self.readers(verify=False)], np.int64)
 
     @property
     def skipped(self) -> SkippedRecords:
@@ -297,10 +280,7 @@ class Segments:
     @property
     def doc_ids(self) -> Iterator[str]:
         """The document ids, made unique."""
-        return unique_names(self._names)
-
-    def _names(self) -> Iterator[str]:
-        return self.strings("doc_ids")
+        return unique_names(partial(self.strings, "doc_ids"))
 
     def strings(self, name: str) -> Iterator[str]:
         """Yield the names of documents or of skipped records."""
@@ -342,7 +322,7 @@ class Segments:
     @property
     def content_bytes(self) -> int:
         """Bytes of content that were read."""
-        return sum(store.facts["content_bytes"] for store in self._manifests())
+        return sum(store.facts["content_bytes"] for store in self.readers(verify=False))
 
 
 @dataclass(frozen=True)

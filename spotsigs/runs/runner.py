@@ -20,7 +20,7 @@ from spotsigs.clustering.text_kept import MOST_BYTES
 from spotsigs.contracts import CopyableCollection
 from spotsigs.errors import require
 from spotsigs.evaluation.text_lost import TextLost, text_lost
-from spotsigs.formats.writers import copy_errors, prepare_copy, print_kept, publish_copy, require_free, withdraw_copy
+from spotsigs.formats.writers import copy_errors, prepare_copy, print_kept, publish_copy, require_free
 from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import largest_unit_within
 from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
@@ -91,8 +91,7 @@ def execute(
                     stack.enter_context(terminal.uninterrupted())  # copy and results are published together
                 if copy is not None and temporary is not None:
                     with copy_errors(copy):
-                        undo.callback(withdraw_copy, temporary, copy)
-                        publish_copy(temporary, copy, overwrite=run.output.overwrite)
+                        publish_copy(temporary, copy, undo, overwrite=run.output.overwrite)
                 if is_remote(target):
                     upload(new, target, last=COMPLETE)
             undo.pop_all()

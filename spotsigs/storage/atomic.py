@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,6 +117,14 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary = folder / path.name
         yield temporary
         os.replace(temporary, path)
+
+
+def move_aside(path: Path, previous: Path, undo: ExitStack) -> None:
+    """Move a file or folder, if there is one, to another path until the stack restores it."""
+    if path.exists():
+        previous.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(path, previous)
+        undo.callback(os.replace, previous, path)
 
 
 def create(path: Path, content: bytes) -> None:

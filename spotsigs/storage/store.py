@@ -32,7 +32,8 @@ import xxhash
 from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.arrays.arrow import numbers, text
-from spotsigs.errors import InputError, reason, require
+from spotsigs.arrays.row_blocks import gathered, scattered
+from spotsigs.errors import InputError, reason, require, system_errors
 from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.records import RowNumbers, Signatures, Skipped, Vectors, WordGrams, unchecked
 from spotsigs.storage import locations
@@ -195,25 +196,22 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
     folder = as_path(folder)
     if _holds_something_else(folder):
         raise InputError(f"{folder} is no store and will not be overwritten; give another path")
-    try:
-        with staging_folder(folder) as temporary:
-            writer = Writer(temporary / "new")
-            writer.folder.mkdir()
-            yield writer
-            files = {
-                path.name: {"bytes": path.stat().st_size, "xxh3_128": checksum(path)}
-                for path in sorted(writer.folder.iterdir())
-            }
-            manifest = {"format": FORMAT, "version": VERSION, "kind": kind, **writer.facts, "files": files}
-            (writer.folder / _MANIFEST).write_bytes(sealed(manifest))
-            writer.fingerprint = _fingerprint(files)
-            if is_remote(folder):
-                _upload(writer.folder, folder)
-            else:
-                _put_in_place(writer.folder, folder, temporary)
-    except OSError as error:
-        message = f"the store {destination(folder)} cannot be written: {reason(error)}; give another path"
-        raise InputError(message) from error
+    failure = f"the store {destination(folder)} cannot be written"
+    with system_errors(failure, "; give another path"), staging_folder(folder) as temporary:
+        writer = Writer(temporary / "new")
+        writer.folder.mkdir()
+        yield writer
+        files = {
+            path.name: {"bytes": path.stat().st_size, "xxh3_128": checksum(path)}
+            for path in sorted(writer.folder.iterdir())
+        }
+        manifest = {"format": FORMAT, "version": VERSION, "kind": kind, **writer.facts, "files": files}
+        (writer.folder / _MANIFEST).write_bytes(sealed(manifest))
+        writer.fingerprint = _fingerprint(files)
+        if is_remote(folder):
+            _upload(writer.folder, folder)
+        else:
+            _put_in_place(writer.folder, folder, temporary)
 
 
 def _holds_something_else(folder: Path) -> bool:
@@ -439,12 +437,15 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
 
 def _compare_checksums(reader: Reader) -> None:
     """Compare the checksums of a store, unless that was done and its files have not changed since."""
-    state, changed = _state(reader)
+    files = reader.facts["files"]
+    stats = [(reader.folder / name).stat() for name in sorted(files)]
+    states = [(file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns) for file in stats]
+    state = xxhash.xxh3_128_intdigest(f"{states} {json.dumps(reader.facts, sort_keys=True)}".encode())
     if state in _COMPARED:
         return
-    for name, facts in reader.facts["files"].items():
+    for name, facts in files.items():
         _require_checksum(reader.folder / name, checksum(reader.folder / name), facts["xxh3_128"])
-    if time_ns() - changed > TICK:
+    if time_ns() - max((max(file.st_mtime_ns, file.st_ctime_ns) for file in stats), default=0) > TICK:
         _COMPARED.add(state)
 
 
@@ -480,15 +481,6 @@ def fingerprint(store: str | Path) -> str:
 
 def _fingerprint(files: Mapping[str, Any]) -> str:
     return ",".join(facts["xxh3_128"] for _, facts in sorted(files.items()))
-
-
-def _state(reader: Reader) -> tuple[int, int]:
-    """Return a hash of the state of the files of a store, and the time of the last change."""
-    facts = json.dumps(reader.facts, sort_keys=True)
-    stats = [(reader.folder / name).stat() for name in sorted(reader.facts["files"])]
-    states = [(file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns) for file in stats]
-    changed = max((max(file.st_mtime_ns, file.st_ctime_ns) for file in stats), default=0)
-    return xxhash.xxh3_128_intdigest(f"{states} {facts}".encode()), changed
 
 
 def _is_described(entry: tuple[str, Any]) -> bool:
@@ -538,6 +530,11 @@ class StoredVectors:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def compared_lengths(self) -> NDArray[Any]:
+        """Return the signature occurrences of each document, or of its representative, in the smallest type."""
+        lengths = self.vectors.lengths.astype(np.min_scalar_type(self.vectors.lengths.max(initial=0)))
+        return gathered(scattered(lengths, self.rows), self.exact_duplicates.representatives)
 
 
 def open_vectors(folder: str | Path) -> StoredVectors:
