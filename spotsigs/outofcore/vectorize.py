@@ -315,7 +315,8 @@ def number(batch: Batch, out: Writer) -> None:
     lengths = size if job.sets else lengths
     counts = np.ones(int(size.sum()), np.int32) if job.sets else counts[kept]
     order = np.argsort(lengths, kind="stable")
-    for name, values in zip(_ENTRY, (ids[kept], counts, marks[kept]), strict=True):
+    entries: tuple[NDArray[Any], ...] = (ids[kept], counts, marks[kept])
+    for name, values in zip(_ENTRY, entries, strict=True):
         out.put(name, _ordered(values, size, order))
     out.put("starts", row_starts(size[order]))
     out.put("lengths", lengths[order])
