@@ -116,6 +116,7 @@ class MethodKeys:
     clusters: ClusterMethod = MISSING
     keep: Keep = MISSING
     most_text_lost: float = MISSING
+    section_tau: float = MISSING
 
 
 @dataclass
@@ -340,7 +341,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         typed=tuple(word.partition("=")[0] for word in given),
         **{group: built[group] for group in ("text", "signature", "matcher")},
         **{key: config[key] for key in ("boilerplate", "idf", "min_spots", "sets", "duplicates", "clusters", "keep")},
-        most_text_lost=config["most_text_lost"],
+        **{key: config[key] for key in ("most_text_lost", "section_tau")},
         **ends,
     )
     return Settings(

@@ -109,6 +109,11 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
         f"({defaults.MOST_TEXT_LOST:g}, or that of the store; not with --against)",
     ),
     (
+        INPUT, "--section-tau", "NUMBER",
+        "least similarity of near-duplicates in one folder of a site, if above tau; of pages with links "
+        f"({defaults.SECTION_TAU:g}, or that of the store)",
+    ),
+    (
         STORED, "--measure", "jaccard|containment",
         "containment: intersection over the shorter page, which finds a teaser in its article",
     ),
@@ -133,7 +138,7 @@ DEFAULTS: dict[str, Any] = {
     "add": False, "address": None, "against": None, "against_text": None, "clusters": defaults.CLUSTERS,
     "engine": "processes", "idf_max": str(defaults.IDF_MAX), "log": "text", "idf_min": str(defaults.IDF_MIN),
     "keep": defaults.KEEP, "keep_by": None, "measure": defaults.MEASURE, "memory": None, "most_text_lost": None,
-    "overwrite": False, "store": None, "strict": False,
+    "overwrite": False, "section_tau": None, "store": None, "strict": False,
 }  # fmt: skip
 """Values of options that are omitted, or that a verb does not have."""
 
@@ -197,7 +202,9 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
     from spotsigs.method import Method
 
     known = None if store is None else store.method
-    share = known.most_text_lost if known and store and store.is_decided else defaults.MOST_TEXT_LOST
+    decided = known if known and store and store.is_decided else None
+    share = decided.most_text_lost if decided else defaults.MOST_TEXT_LOST
+    inside = decided.section_tau if decided else defaults.SECTION_TAU
     chosen = None if args.most_text_lost is None else _number("--most-text-lost", args.most_text_lost)
     method = Method.of(
         boilerplate=args.boilerplate or (known.boilerplate if known else None),
@@ -209,6 +216,7 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
         clusters=args.clusters,
         keep=args.keep if args.keep_by is None else keep_by(args.keep_by)[0],
         most_text_lost=largest_share(chosen, share, reference=args.against is not None),
+        section_tau=inside if args.section_tau is None else _number("--section-tau", args.section_tau),
     )
     if args.tau is not None:
         return method

@@ -31,6 +31,7 @@ from spotsigs.method import Method
 from spotsigs.progress import progress
 from spotsigs.records import Document, Signatures, Tokens, Vectors
 from spotsigs.signatures.extract import count_signatures
+from spotsigs.signatures.sections import sections_of
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_kernels import PageFeatures, PageLinks, remove_templates
 from spotsigs.signatures.template_removal import TemplateRemoval, features_of, over_pages
@@ -69,6 +70,7 @@ _NUMBERS = np.zeros(2, np.int32)
 def _features() -> None:
     outlines = Signatures(("a", "b"), (None,) * 2, _STARTS, _HASHES, _NUMBERS)
     features_of(outlines, over_pages(1))
+    sections_of(outlines.doc_ids, outlines)
 
 
 def _templates() -> None:

@@ -36,6 +36,9 @@ KEEP = "first"
 MOST_TEXT_LOST = 0.6
 """Largest share of rare text of a removed page in no page that stays, see `spotsigs.clustering.text_kept`."""
 
+SECTION_TAU = TAU
+"""Least similarity of near-duplicates of one section of a site, see `spotsigs.signatures.sections`."""
+
 DUPLICATES = "text"
 """Which documents are exact duplicates, see `spotsigs.exact_duplicates.Sameness`."""
 

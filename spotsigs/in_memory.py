@@ -22,6 +22,7 @@ from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.matching.thresholds import JoinedOnce
 from spotsigs.records import Clusters, Corpus, Pairs, Signatures, Skipped, Vectors, WordGrams
+from spotsigs.signatures.sections import Sections
 
 SignaturesT = TypeVar("SignaturesT", bound=Any)  # Signatures, or Segments on disk
 PairsT = TypeVar("PairsT", bound=PairChunks)
@@ -73,6 +74,13 @@ class Matched(Generic[SignaturesT, PairsT]):
     joined_at: float | None = None
     grams: Callable[[], Iterator[WordGrams]] | None = None
     gram_bytes: int = MOST_BYTES
+
+    def sections(self, tau: float) -> Sections | None:
+        """Return the sections of the documents, or of their representatives, with a threshold; None without any."""
+        known: NDArray[np.uint64] = self.signatures.sections if tau else np.empty(0, np.uint64)
+        if len(known) != len(self.exact_duplicates) or not known.any():
+            return None
+        return Sections(known, tau).rows(self.exact_duplicates.representatives)
 
     def signatures_of(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
         """Return the counts of the signatures of some documents after all filters, by document and hash."""

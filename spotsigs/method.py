@@ -29,6 +29,7 @@ from spotsigs.records import Corpus, Document, Pairs, Signatures
 from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of, with_boilerplate
 from spotsigs.signatures.extract import extract, texts
 from spotsigs.signatures.idf import Idf, IdfFilter
+from spotsigs.signatures.sections import CountingPairs
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.spelling import flag, is_command, option, spelled
 from spotsigs.storage.identity import identity, values_of
@@ -65,6 +66,7 @@ class Options(TypedDict, total=False):
     clusters: ClusterMethod | str
     keep: Keep | str
     most_text_lost: float
+    section_tau: float
     names: Mapping[str, str]
     typed: tuple[str, ...]
 
@@ -96,6 +98,9 @@ class Method:
         Largest share of the rare text of a removed document in no document that stays, see
         `spotsigs.clustering.text_kept.keep_for_text`. At 1, decisions do not depend on it; nor do they with
         ``Keep.none``, or without texts.
+    section_tau : float
+        Least similarity of near-duplicates of one section, see `spotsigs.signatures.sections.sections_of`, if it is
+        above the threshold; of pages whose templates are removed.
     names : mapping of str to str
         Names of the text, signature and matcher in tables, by group; those of their classes if omitted.
     typed : tuple of str, optional
@@ -117,6 +122,7 @@ class Method:
     clusters: ClusterMethod = ClusterMethod.leaders
     keep: Keep = Keep.first
     most_text_lost: float = 1.0
+    section_tau: float = 0.0
     names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     typed: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
@@ -126,7 +132,7 @@ class Method:
 
         Parameters
         ----------
-        text, sets, duplicates, clusters, keep, most_text_lost, names, typed
+        text, sets, duplicates, clusters, keep, most_text_lost, section_tau, names, typed
             Attributes of the method; enumerations can be given by name.
         signature, language, boilerplate
             A scheme, which reads whole pages by default, or ``spotsigs``: spot signatures of a language.
@@ -150,6 +156,9 @@ class Method:
         lost = given.get("most_text_lost", 1.0)
         share = isinstance(lost, (int, float)) and 0 < lost <= 1
         require(share, f"{flag('most_text_lost')} must be a number in (0, 1], got {shown(lost)}")
+        inside = given.get("section_tau", 0.0)
+        known = isinstance(inside, (int, float)) and 0 <= inside <= 1
+        require(known, f"{flag('section_tau')} must be a number in [0, 1], got {shown(inside)}")
         scheme = given.pop("signature", SPOTSIGS)
         named = isinstance(scheme, str) and scheme == SPOTSIGS
         known = named or isinstance(scheme, SignatureScheme)
@@ -219,7 +228,7 @@ class Method:
         language = self.language or defaults.LANGUAGE
         chosen = {"boilerplate": self.boilerplate, "language": language, "measure": self.matcher.measure}
         chosen |= {name: getattr(self.idf_filter, name) for name in ("idf_min", "idf_max")}
-        chosen |= {name: getattr(self, name) for name in ("clusters", "keep", "most_text_lost")}
+        chosen |= {name: getattr(self, name) for name in ("clusters", "keep", "most_text_lost", "section_tau")}
         plain = {name: getattr(defaults, name.upper()) for name in chosen} | {"boilerplate": Boilerplate.remove.value}
         changed = {name: value for name, value in chosen.items() if getattr(value, "value", value) != plain[name]}
         return {"tau": self.tau} | changed
@@ -233,7 +242,8 @@ class Method:
             words[group] = self.name(group)
             words |= _parameters(part, group, self.typed)
         chosen: dict[str, Any] = {"seed": getattr(self.matcher, "seed", SEED), "boilerplate": self.boilerplate}
-        chosen |= {name: getattr(self, name) for name in ("sets", "duplicates", "clusters", "keep", "most_text_lost")}
+        chosen |= {name: getattr(self, name) for name in ("sets", "duplicates", "clusters", "keep")}
+        chosen |= {name: getattr(self, name) for name in ("most_text_lost", "section_tau")}
         chosen |= {name: getattr(self.idf_filter, name) for name in ("idf", "min_spots")}
         words |= {} if self.tau is None else {"tau": self.tau}
         words |= {
@@ -355,16 +365,21 @@ class Method:
             order[:m] = order.min(initial=0) - 1
             removed = np.concatenate([~earlier, np.zeros(n - m, np.bool_)])
         pairs: PairChunks = matched.pairs
+        sections = matched.sections(self.section_tau)
         if matched.leaders is None:
-            groups = cluster(pairs, clusters=self.clusters, priority=order, removed=removed)
+            counting: Any = pairs if sections is None else CountingPairs(pairs, sections)
+            groups = cluster(counting, clusters=self.clusters, priority=order, removed=removed)
         else:
-            began = perf_counter()
-            groups, pairs = matched.leaders(priority=order, removed=removed, both=self.keep is Keep.none)
+            began, both = perf_counter(), self.keep is Keep.none
+            groups, pairs = matched.leaders(priority=order, removed=removed, both=both, sections=sections)
             pairs = replace(pairs, seconds={**matched.pairs.seconds, "cluster": perf_counter() - began})
+            counting = pairs
         compared = None if self.matcher.reads_texts else matched.compared()
         decisions = decide(
-            pairs.chunks(), groups, self.keep, earlier=earlier, exact_duplicates=exact_duplicates, compared=compared
+            counting.chunks(), groups, self.keep, earlier=earlier, exact_duplicates=exact_duplicates, compared=compared
         )
+        if sections is not None and sections.tau > (self.tau or 0):
+            decisions = replace(decisions, in_sections=True)
         if self.reads_grams and self.keep is not Keep.none and matched.grams is not None:
             more: Any = {"priority": order, "old": matched.new_from if earlier is None else len(earlier)}
             more["most_bytes"] = matched.gram_bytes
@@ -394,7 +409,8 @@ SEED = 2008
 
 _PLAIN = {
     "seed": SEED, "boilerplate": Boilerplate.keep, "sets": False, "duplicates": Sameness.text,
-    "clusters": ClusterMethod.leaders, "keep": Keep.first, "most_text_lost": 1.0, "idf": Idf.paper, "min_spots": 1,
+    "clusters": ClusterMethod.leaders, "keep": Keep.first, "most_text_lost": 1.0, "section_tau": 0.0, "idf": Idf.paper,
+    "min_spots": 1,
 }  # fmt: skip
 """Defaults of keys of ``run.py``."""
 

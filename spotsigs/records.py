@@ -193,8 +193,6 @@ class Signatures:
         Occurrences of each.
     skipped : tuple of Skipped
         Records that could not be read.
-    content_bytes : int
-        Bytes of content that were read.
     dates : tuple of (str or None)
         Capture times, one per document; may be empty.
     digests : ndarray of uint64, shape (n, 4)
@@ -205,6 +203,8 @@ class Signatures:
         Word 5-grams of the texts, if they were requested.
     tokens : ndarray of int32, shape (n,)
         Number of tokens of each text; empty if unknown.
+    sections : ndarray of uint64, shape (n,)
+        Sections of the documents, see `spotsigs.signatures.sections.sections_of`; empty if unknown.
     """
 
     doc_ids: Sequence[str]
@@ -213,12 +213,12 @@ class Signatures:
     hashes: NDArray[np.uint64]
     counts: NDArray[np.int32]
     skipped: tuple[Skipped, ...] = ()
-    content_bytes: int = 0
     dates: tuple[str | None, ...] = ()
     digests: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
     new_from: int = 0
     grams: WordGrams | None = None
     tokens: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    sections: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

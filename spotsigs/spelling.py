@@ -33,6 +33,7 @@ ELSEWHERE = {
     "out": f"{_DEDUP}` writes a copy",
     "page": "`spotsigs inspect INPUT` shows the clusters",
     "query": "`spotsigs pairs PAGE --against STORE` queries a store",
+    "section_tau": f"{_DEDUP} --section-tau NUMBER` has it; the functions read no folders",
     "store": f"{_DEDUP} --store FOLDER` keeps a store",
     "strict": f"{_DEDUP} --strict` stops at the first unreadable record",
     "matcher": "`python run.py matcher=lsh` has it",

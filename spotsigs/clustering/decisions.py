@@ -167,6 +167,8 @@ class Decisions:
     for_text : ndarray of bool, shape (n,)
         True for a document that has a kept near-duplicate and stays for its text, see
         `spotsigs.clustering.text_kept.keep_for_text`.
+    in_sections : bool
+        Some documents are in sections, whose threshold is above that of other pairs.
     """
 
     clusters: Clusters
@@ -177,6 +179,7 @@ class Decisions:
     exact_duplicates: ExactDuplicates
     compared: NDArray[np.bool_]
     for_text: NDArray[np.bool_]
+    in_sections: bool = False
 
     def instead(self, rows: IntArray) -> NDArray[np.int32]:
         """Return the kept row that replaces each removed one; -1 for kept rows, and with ``none``."""

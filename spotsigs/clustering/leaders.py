@@ -21,6 +21,7 @@ from spotsigs.matching import leader_kernels as kernels
 from spotsigs.matching.bounds import prefixes, rarity_classes
 from spotsigs.matching.leader_kernels import Indexed, LeaderIndex, Prefixed, Units
 from spotsigs.records import Clusters, FloatArray, IntArray, Overlap, Pairs, Vectors
+from spotsigs.signatures.sections import Sections
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Undecided:
         Document of best priority of each unit.
     rows : ndarray of int32, shape (m,)
         Document that has the signatures of each unit.
+    sections : Sections
+        Those of the documents, of which that of its row is a unit's.
     old : ndarray of bool, shape (m,)
         Whether the documents are old: no pair of two old documents counts.
     covered : ndarray of bool, shape (m,)
@@ -50,6 +53,7 @@ class Undecided:
     of: NDArray[np.int32]
     first: NDArray[np.int32]
     rows: NDArray[np.int32]
+    sections: Sections
     old: NDArray[np.bool_]
     covered: NDArray[np.bool_]
     nearest: NDArray[np.int32]
@@ -62,6 +66,7 @@ class Undecided:
         priority: IntArray | None,
         removed: NDArray[np.bool_] | None,
         new_from: int = 0,
+        sections: Sections | None = None,
     ) -> Undecided:
         """Order the units of a collection; the arguments are those of `leaders_of`."""
         n = len(exact_duplicates)
@@ -83,6 +88,7 @@ class Undecided:
             gathered(number, part),
             first,
             gathered(exact_duplicates.representatives, first),
+            Sections(np.zeros(n, np.uint64), 0.0) if sections is None else sections,
             first < new_from,
             np.zeros(len(first), np.bool_) if removed is None else removed[first],
             np.full(len(first), -1, np.int32),
@@ -91,7 +97,8 @@ class Undecided:
 
     def units(self, numbers: IntArray, row_of: IntArray) -> Units:
         """Return some units, by their numbers and rows."""
-        return Units(numbers.astype(np.int32), row_of.astype(np.int32), self.old[numbers])
+        sections = self.sections.rows(self.rows[numbers])
+        return Units(numbers.astype(np.int32), row_of.astype(np.int32), self.old[numbers], sections)
 
     def join_sets(self, added_join: bool) -> None:
         """Pair the added documents of each set with its old ones, whose row is the same and may be in no index.
@@ -147,6 +154,7 @@ def leaders_of(
     new_from: int = 0,
     both: bool = False,
     threads: int | None = None,
+    sections: Sections | None = None,
 ) -> tuple[Clusters, Pairs]:
     """Group the documents by leaders, without the pairs between documents that are no leaders.
 
@@ -164,9 +172,11 @@ def leaders_of(
         the result.
     threads : int, optional
         Threads of the kernels; one per available core if omitted.
+    sections : Sections, optional
+        Two documents of one section that are less similar than its near-duplicates have no pair; none by default.
     """
     exact_duplicates = ExactDuplicates.none(len(vectors)) if exact_duplicates is None else exact_duplicates
-    state = Undecided.build(exact_duplicates, priority, removed, new_from)
+    state = Undecided.build(exact_duplicates, priority, removed, new_from, sections)
     classes = gathered(rarity_classes(vectors.document_frequencies), vectors.ids)
     rows = prefixed(vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, classes, tau, threads)
     numbers = np.arange(len(state.first), dtype=np.int32)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import bit_count
 from spotsigs.matching.join_kernels import MAX_CLASSES
+from spotsigs.signatures.sections import Sections, too_far
 
 MAX_POSITION = 2**16 - 1  # larger positions are stored as this one: the bound of a smaller position prunes less
 MAX_SHARED = 255  # larger shared weights are stored as this one: no bound requires more
@@ -57,6 +58,7 @@ class Units(NamedTuple):
     numbers: NDArray[np.int32]  # (n,) number of each unit in order of priority
     row_of: NDArray[np.int32]  # (n,) row of each unit
     old: NDArray[np.bool_]  # (n,) whether the unit is old; no pair of two old units counts
+    sections: Sections  # of the units, with their threshold
 
 
 class Indexed(NamedTuple):
@@ -220,6 +222,12 @@ def _shared(a: Prefixed, r: Any, b: Prefixed, o: Any) -> Any:
 
 
 @kernel
+def _are_near(similarity: Any, tau: Any, units: Units, x: Any, leaders: Units, y: Any) -> Any:
+    inside = units.sections
+    return similarity >= tau and not too_far(similarity, inside.tau, inside.of[x], leaders.sections.of[y])
+
+
+@kernel
 def find_leaders(batch: Indexed, tau: Any, covered: Any) -> None:
     """Mark as covered each unit that is similar to an earlier leader; list the leaders.
 
@@ -233,7 +241,8 @@ def find_leaders(batch: Indexed, tau: Any, covered: Any) -> None:
         if not batch.units.old[y]:
             r = batch.units.row_of[y]
             for k in range(_meet(batch.rows, r, batch.units.old[y], batch, tau, counts, touched, candidates)):
-                if _similarity(batch.rows, r, batch, candidates[k]) >= tau:
+                value = _similarity(batch.rows, r, batch, candidates[k])
+                if _are_near(value, tau, batch.units, y, batch.units, candidates[k]):
                     covered[y] = True
                     break
         if not covered[y]:
@@ -257,7 +266,7 @@ def find_nearest(
         for k in range(_meet(rows, r, units.old[x], batch, tau, counts, touched, candidates)):
             y = batch.units.numbers[candidates[k]]
             value = _similarity(rows, r, batch, candidates[k])
-            if value >= tau:
+            if _are_near(value, tau, units, x, batch.units, candidates[k]):
                 _take_nearest(u, y, value, nearest, similarity)
                 if both:
                     _take_nearest(y, u, value, nearest, similarity)

@@ -20,12 +20,13 @@ from spotsigs.matching.leader_kernels import Indexed, Prefixed, find_leaders
 from spotsigs.outofcore.prefix_partition_kernels import KEY_BITS
 from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_ROW, cut_rows
 from spotsigs.records import Clusters, IntArray, Pairs
+from spotsigs.signatures.sections import Sections
 from spotsigs.storage.store import Reader, open_vectors
 
 BYTES_A_LEADER_ENTRY = 64
 """Bytes that a round uses for each entry of its rows: entries, tokens, postings and temporaries."""
 
-BYTES_A_RESULT = 100
+BYTES_A_RESULT = 108
 """Most bytes that leaders, clusters, decisions and tables use for each document."""
 
 
@@ -39,6 +40,7 @@ def leaders_on_disk(
     new_from: int = 0,
     both: bool = False,
     threads: int | None = None,
+    sections: Sections | None = None,
 ) -> tuple[Clusters, Pairs]:
     """Group the documents of a store of vectors as `spotsigs.clustering.leaders.leaders_of` does.
 
@@ -46,7 +48,7 @@ def leaders_on_disk(
     """
     stored = open_vectors(store)
     n, reader = len(stored), stored.store
-    state = Undecided.build(stored.exact_duplicates, priority, removed, new_from)
+    state = Undecided.build(stored.exact_duplicates, priority, removed, new_from, sections)
     state.join_sets(True)
     row_of = gathered(scattered(np.arange(n, dtype=np.int32), stored.rows), state.rows)
     rows = _RowsOnDisk(reader, tau, max(memory - n * BYTES_A_RESULT, memory // 8), threads)

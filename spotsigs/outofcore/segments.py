@@ -312,17 +312,18 @@ class Segments:
         counts = (store.whole("tokens", np.int32) for store in self.readers() if store.has("tokens"))
         return np.concatenate([np.empty(0, np.int32), *counts])
 
+    @property
+    def sections(self) -> NDArray[np.uint64]:
+        """The sections of the documents, see `spotsigs.signatures.sections.sections_of`; outlines have none."""
+        parts = (store.whole("sections", np.uint64) for store in self.readers() if store.has("sections"))
+        return np.concatenate([np.empty(0, np.uint64), *parts])
+
     def in_shingles(self) -> int:
         """Return the number of documents that are compared by shingles in place of spots."""
         return sum(
             count_in_shingles(store.array("indptr", np.int64), store.array("hashes", np.uint64))
             for store in self.readers()
         )
-
-    @property
-    def content_bytes(self) -> int:
-        """Bytes of content that were read."""
-        return sum(store.facts["content_bytes"] for store in self.readers(verify=False))
 
 
 @dataclass(frozen=True)

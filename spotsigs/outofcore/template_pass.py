@@ -18,6 +18,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.outofcore.segments import Segments
 from spotsigs.records import Signatures
 from spotsigs.signatures.main_content import LINK
+from spotsigs.signatures.sections import sections_of
 from spotsigs.storage.atomic import staging_folder
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import as_path
@@ -30,7 +31,7 @@ from spotsigs.storage.store import (
     save_signatures,
 )
 
-RULES = 9
+RULES = 10
 """Version of the rules. A new version replaces signatures that an earlier release computed from the same outlines."""
 
 BYTES_A_LINK = 48  # of the search for siblings, for each link of a page: its hash, id and posting, and temporaries
@@ -60,7 +61,8 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
         with staging_folder(folder) as scratch:
             everything = _gathered(outlines, scratch)
             _require_memory(everything, memory)
-            signatures = scheme.refine(everything, scratch=scratch)
+            sections = sections_of(replace(outlines, reference=0).strings("doc_ids"), everything)
+            signatures = replace(scheme.refine(everything, scratch=scratch), sections=sections)
             for target, part in zip(targets, _parts(signatures, outlines), strict=True):
                 save_signatures(target, part, made_of=made_of)
             del everything, signatures  # mapped files of the scratch
@@ -113,5 +115,6 @@ def _parts(signatures: Signatures, outlines: Segments) -> Iterator[Signatures]:
             indptr=indptr - indptr[0],
             hashes=signatures.hashes[span],
             counts=signatures.counts[span],
+            sections=signatures.sections[start : start + len(names)],
         )
         start += len(names)

@@ -64,6 +64,9 @@ def _remarks(result: Result, run: Run) -> list[str]:
             f"largest cluster {counted(metrics['largest_cluster'], 'document')}; similarity inside clusters at least "
             f"{metrics['min_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
         )
+    if result.decisions.in_sections:
+        one = "of one section, a folder of a site"
+        lines.append(f"near-duplicates from {method.tau:g} on; from {method.section_tau:g} on for two pages {one}")
     if message := warning(
         method,
         result.decisions.clusters,

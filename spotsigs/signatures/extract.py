@@ -24,6 +24,7 @@ from spotsigs.errors import InputError, counted, require
 from spotsigs.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.progress import progress
 from spotsigs.records import Document, Signatures, Skipped, Tokens, WordGrams
+from spotsigs.signatures.sections import sections_of
 from spotsigs.spelling import option
 from spotsigs.text.checksums import checksums
 from spotsigs.text.hashing import hash_sentences, hash_shingles
@@ -81,7 +82,6 @@ class _Row(NamedTuple):
     id: str
     cluster: str | None
     date: str | None
-    content_bytes: int
     hashes: NDArray[np.uint64]
     counts: NDArray[np.int32]
     digests: NDArray[np.uint64]
@@ -125,8 +125,8 @@ def _rows(
         except Exception as error:  # noqa: BLE001 - as above
             yield _skipped(document, error)
         else:
-            size, n = _size(document.content), len(tokens)
-            yield _Row(document.id, document.cluster, document.date, size, hashes, counts, digests, of_words, n)
+            n = len(tokens)
+            yield _Row(document.id, document.cluster, document.date, hashes, counts, digests, of_words, n)
 
 
 def _skipped(document: Document, error: Exception) -> Skipped:
@@ -224,7 +224,6 @@ def _signatures(rows: Sequence[_Row], skipped: Sequence[Skipped], sample: _GramS
         hashes,
         counts,
         tuple(skipped),
-        sum(row.content_bytes for row in rows),
         tuple(row.date for row in rows),
         digests.reshape(-1, 4),
         grams=sample.of(rows),
@@ -267,12 +266,6 @@ def count_signatures(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], ND
     return distinct[:n], counts[:n]
 
 
-def _size(content: bytes | str) -> int:
-    if isinstance(content, bytes) or content.isascii():
-        return len(content)
-    return len(content.encode("utf-8", "replace"))
-
-
 def concatenate(batches: Iterable[Signatures]) -> Signatures:
     """Concatenate batches of documents."""
     parts = list(batches)
@@ -286,7 +279,6 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
         hashes,
         counts,
         tuple(chain.from_iterable(part.skipped for part in parts)),
-        sum(part.content_bytes for part in parts),
         tuple(chain.from_iterable(part.dates for part in parts)),
         digests.reshape(-1, 4),
         grams=_concatenated_grams([part.grams for part in parts if part.grams is not None]),
@@ -395,7 +387,9 @@ def extract(
     require_pages(collection, len(signatures) - signatures.new_from, [r for b in batches[first:] for r in b.skipped])
     if isinstance(scheme, CollectionScheme):
         distinct = ExactDuplicates.among(signatures, sameness).distinct
-        signatures = replace(scheme.refine(signatures.only(distinct)), digests=signatures.digests)
+        sections = sections_of(chain.from_iterable(batch.doc_ids for batch in batches), signatures)
+        refined = scheme.refine(signatures.only(distinct))
+        signatures = replace(refined, digests=signatures.digests, sections=sections)
     return replace(signatures, doc_ids=unique_ids(signatures.doc_ids))
 
 

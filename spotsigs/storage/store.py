@@ -565,6 +565,7 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
         store.put("counts", signatures.counts)
         store.put("digests", signatures.digests.reshape(-1))
         store.put("tokens", signatures.tokens)
+        store.put("sections", signatures.sections)
         if (grams := signatures.grams) is not None:
             store.put("gram_indptr", grams.indptr)
             store.put("grams", grams.hashes)
@@ -575,7 +576,7 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
         store.strings("dates", (date or "" for date in signatures.dates))
         store.strings("skipped", (skipped.id for skipped in signatures.skipped))
         store.strings("reasons", (skipped.reason for skipped in signatures.skipped))
-        store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes, **facts}
+        store.facts = {"rows": len(signatures), **facts}
     return store.fingerprint
 
 
@@ -593,11 +594,11 @@ def load_signatures(folder: str | Path) -> Signatures:
         hashes=store.array("hashes", np.uint64),
         counts=store.array("counts", np.int32),
         skipped=tuple(map(Skipped, store.strings("skipped"), store.strings("reasons"))),
-        content_bytes=store.facts["content_bytes"],
         dates=tuple(date or None for date in store.strings("dates")),
         digests=store.array("digests", np.uint64).reshape(-1, 4),
         tokens=store.array("tokens", np.int32) if store.has("tokens") else np.empty(0, np.int32),
         grams=grams,
+        sections=store.whole("sections", np.uint64) if store.has("sections") else np.empty(0, np.uint64),
     )
 
 

@@ -20,6 +20,7 @@ ABILITIES = {
     "clusters": (["--clusters", "components"], {"clusters": "components"}, "clusters=components"),
     "keep": (["--keep", "longest"], {"keep": "longest"}, "keep=longest"),
     "most_text_lost": (["--most-text-lost", "1"], {"most_text_lost": 1}, "most_text_lost=1"),
+    "section_tau": (["--section-tau", "0.5"], None, "section_tau=0.5"),
     "measure": (["--measure", "containment"], {"measure": "containment"}, "matcher=containment"),
     "duplicates": (None, {"duplicates": "content"}, "duplicates=content"),
     "memory": (["--memory", "2GB"], None, "memory=2GB"),
@@ -53,7 +54,8 @@ def test_the_command_and_the_functions_decide_alike(ability, pages):
         assert kept(map(json.loads, copy.read_text().splitlines())) == expected
     if arguments is None:
         assert ability not in inspect.signature(spotsigs.dedup).parameters
-        with pytest.raises(TypeError, match=rf"`spotsigs dedup INPUT --out FOLDER --{ability} "):
+        option = "section-tau" if ability == "section_tau" else ability
+        with pytest.raises(TypeError, match=rf"`spotsigs dedup INPUT --out FOLDER --{option} "):
             spotsigs.dedup(ROWS, **{ability: "2GB"})
     else:
         assert kept(spotsigs.dedup(ROWS, **arguments)) == expected

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import join as naive
+from naive.sections import counting
 from stores import save_vectors
 from strategies import TAUS, borderline_collections, by_rows, collections, examples, vectors_of
 
@@ -19,6 +20,7 @@ from spotsigs.clustering.leaders import leaders_of
 from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.outofcore.leaders import leaders_on_disk
 from spotsigs.records import MOST_PAIRS, Pairs, Vectors
+from spotsigs.signatures.sections import Sections
 
 
 def sets_of(n, draw):
@@ -28,10 +30,20 @@ def sets_of(n, draw):
     return np.array([last[name] for name in label], np.int32)
 
 
-def all_pairs(documents, heads, tau):
-    """Return the pairs of all documents, of which each has the signatures of its head."""
+def drawn_sections(n, tau, draw):
+    """Draw sections of few documents each, with a threshold from below tau to 1; often none."""
+    if draw(st.booleans()):
+        return None
+    of = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    return Sections(np.array(of, np.uint64), draw(st.sampled_from([tau / 2, 0.5, 0.7, 1.0])))
+
+
+def all_pairs(documents, heads, tau, sections):
+    """Return the pairs of all documents that count, of which each has the signatures and section of its head."""
     rows = [documents[head] for head in heads]
     near = {(i, j): s for i, j, s in naive.self_join(rows, tau)} if rows else {}
+    if sections is not None:
+        near = counting(near, sections.of[heads].tolist(), sections.tau)
     near |= {(i, j): 1.0 for i, j in combinations(range(len(heads)), 2) if heads[i] == heads[j]}
     ends = np.array(list(near), np.int64).reshape(-1, 2)
     return Pairs.build(ends[:, 0], ends[:, 1], np.array(list(near.values()), float), len(heads))
@@ -69,9 +81,11 @@ def test_leaders_are_those_of_all_pairs(data, tau):
     )
     removed = data.draw(st.none() | st.lists(st.booleans(), min_size=n, max_size=n).map(np.bool_))
     keep, threads = data.draw(st.sampled_from(Keep)), data.draw(st.integers(1, 2))
-    every, none = all_pairs(documents, heads, tau), keep is Keep.none
+    sections = drawn_sections(n, tau, data.draw)
+    every, none = all_pairs(documents, heads, tau, sections), keep is Keep.none
     order = {"priority": priority, "removed": removed}
     expected = cluster(every, **order)
+    order["sections"] = sections
     rows, exact_duplicates = distinct(documents, heads), ExactDuplicates(heads, heads)
     clusters, pairs = leaders_of(rows, tau, exact_duplicates, **order, both=none, threads=threads)
     require_same(clusters, expected)
@@ -99,11 +113,13 @@ def test_leaders_among_added_documents_are_those_of_the_pairs_with_one(data, tau
     heads, new_from = sets_of(n, data.draw), data.draw(st.integers(0, n))
     removed = np.array([data.draw(st.booleans()) for _ in range(new_from)] + [False] * (n - new_from), bool)
     priority = np.array([-1] * new_from + [data.draw(st.integers(0, 5)) for _ in range(n - new_from)], int)
-    every = all_pairs(documents, heads, tau)
+    sections = drawn_sections(n, tau, data.draw)
+    every = all_pairs(documents, heads, tau, sections)
     new = every.j >= new_from
     every = Pairs.build(every.i[new], every.j[new], every.similarity[new], n)
     order, keep = {"priority": priority, "removed": removed}, data.draw(st.sampled_from(Keep))
     expected = cluster(every, **order)
+    order["sections"] = sections
     exact_duplicates, more = ExactDuplicates(heads, heads), {"new_from": new_from, "both": keep is Keep.none}
     rows = distinct(documents, heads)
     clusters, pairs = leaders_of(rows, tau, exact_duplicates, **order, **more)

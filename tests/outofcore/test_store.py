@@ -69,13 +69,13 @@ def test_signatures_come_back(tmp_path):
         hashes=np.array([1, 2**64 - 1, 7], dtype=np.uint64),
         counts=np.array([1, 2, 3], dtype=np.int32),
         skipped=(Skipped("x", "why"),),
-        content_bytes=99,
+        sections=np.array([5, 2**64 - 1], dtype=np.uint64),
     )
     save_signatures(tmp_path / "x", signatures)
     actual = load_signatures(tmp_path / "x")
-    for name in ("doc_ids", "clusters", "skipped", "content_bytes"):
+    for name in ("doc_ids", "clusters", "skipped"):
         assert getattr(actual, name) == getattr(signatures, name)
-    for name in ("indptr", "hashes", "counts"):
+    for name in ("indptr", "hashes", "counts", "sections"):
         np.testing.assert_array_equal(getattr(actual, name), getattr(signatures, name))
 
 

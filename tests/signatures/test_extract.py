@@ -25,7 +25,7 @@ def page(name, html="<p>The cat sat on the mat and the dog is a friend of the ca
 
 
 def assert_equal(a: Signatures, b: Signatures):
-    assert (a.doc_ids, a.clusters, a.skipped, a.content_bytes) == (b.doc_ids, b.clusters, b.skipped, b.content_bytes)
+    assert (a.doc_ids, a.clusters, a.skipped) == (b.doc_ids, b.clusters, b.skipped)
     for name in ("indptr", "hashes", "counts"):
         assert getattr(a, name).dtype == getattr(b, name).dtype
         assert getattr(a, name).tolist() == getattr(b, name).tolist()
@@ -55,7 +55,6 @@ def test_pages_to_counts(pages, n_shards):
         np.uint64,
         np.int32,
     )
-    assert signatures.content_bytes == sum(len(d.content) for d in documents)
 
 
 def fail_on_bad(document):
@@ -123,12 +122,6 @@ def test_many_batches():
     batch = extract_shard(partial(iter, [page("a"), page("b")]), VisibleText(), Shingles(k=1))
     whole = concatenate(iter([batch] * 500))
     assert list(rows(whole)) == list(rows(batch)) * 500
-    assert whole.content_bytes == 500 * batch.content_bytes
-
-
-def test_bytes_of_content():
-    records = (page("a", "é"), page("b", "é".encode("latin-1")), page("c", "\ud800"))
-    assert extract_shard(partial(iter, records), VisibleText(), Shingles()).content_bytes == 2 + 1 + 1
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "conf/text").glob("*.yaml")), ids=lambda path: path.stem)

@@ -1,0 +1,113 @@
+"""Sections of sites: pages in one folder that begin with the same link.
+
+Editions and copies of a page are in different folders or on different sites; two pages of one section are rather two
+pages. A folder alone is no section, since it may have pages of many sites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from spotsigs.arrays.kernel import kernel
+from spotsigs.contracts import PairChunks
+from spotsigs.records import FloatArray, IntArray, Signatures
+from spotsigs.signatures.main_content import LINK
+
+
+def folder_of(name: str) -> str:
+    """Return the folders of a document's id, with the host of a URL; empty if there are none.
+
+    Examples
+    --------
+    >>> folder_of("https://www.example.org/3.11/os.html?print=1"), folder_of("pages/a.html"), folder_of("a.html")
+    ('www.example.org/3.11', 'pages', '')
+    """
+    path = name.rpartition("://")[2].replace("\\", "/").partition("?")[0].partition("#")[0]
+    return path.rpartition("/")[0]
+
+
+@kernel
+def _add_first_links(indptr: Any, hashes: Any, kinds: Any, sections: Any) -> None:
+    for r in range(len(sections)):
+        k, end = indptr[r], indptr[r + 1]
+        while k < end and kinds[k] < LINK:
+            k += 1
+        sections[r] = sections[r] ^ hashes[k] if k < end and sections[r] != 0 else np.uint64(0)
+
+
+def sections_of(names: Iterable[str], outlines: Signatures) -> NDArray[np.uint64]:
+    """Return the hash of the folder and of the first link of each page, uint64, shape (n,); 0 without either.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Ids of the n documents.
+    outlines : Signatures
+        Their outlines, see `spotsigs.signatures.template_removal.TemplateRemoval.outline`.
+    """
+    texts = (folder.encode("utf-8", "surrogatepass") for folder in map(folder_of, names))
+    # the seed is not that of hosts, which the hashes of links contain
+    sections = np.fromiter((xxhash.xxh64_intdigest(text, 1) if text else 0 for text in texts), np.uint64)
+    _add_first_links(outlines.indptr, outlines.hashes, outlines.counts, sections)
+    return sections
+
+
+class Sections(NamedTuple):
+    """Section of each of n documents, and the least similarity of near-duplicates of one section."""
+
+    of: NDArray[np.uint64]  # (n,), 0 without one
+    tau: float
+
+    def rows(self, rows: IntArray) -> Sections:
+        """Return those of some documents."""
+        return Sections(self.of[rows], self.tau)
+
+
+@kernel
+def too_far(similarity: Any, tau: Any, section: Any, other: Any) -> Any:
+    """Return whether a pair is of one section, and less similar than its near-duplicates."""
+    return similarity < tau and section == other and section != 0
+
+
+@dataclass(frozen=True)
+class CountingPairs:
+    """Pairs without those of one section that are less similar than its near-duplicates.
+
+    Attributes
+    ----------
+    pairs : PairChunks
+        Pairs of n documents.
+    sections : Sections
+        Those of the documents.
+    """
+
+    pairs: PairChunks
+    sections: Sections
+
+    @property
+    def n(self) -> int:
+        """Number of documents."""
+        return self.pairs.n
+
+    @property
+    def chunk_size(self) -> int:
+        """Pairs that are in memory at a time."""
+        return self.pairs.chunk_size
+
+    def counts(self, i: IntArray, j: IntArray, similarity: FloatArray) -> NDArray[np.bool_]:
+        """Return whether each pair counts."""
+        of, tau = self.sections
+        counts: NDArray[np.bool_] = ~((similarity < tau) & (of[i] == of[j]) & (of[i] != 0))
+        return counts
+
+    def chunks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+        """Iterate over the pairs in ascending order of (i, j)."""
+        for i, j, similarity in self.pairs.chunks():
+            counts = self.counts(i, j, similarity)
+            yield i[counts], j[counts], similarity[counts]

@@ -1,0 +1,209 @@
+"""Two pages of one section of a site: the reference implementation, and every way to run."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from in_process import command
+from naive import sections as naive
+from strategies import examples, is_long, pairs_of
+from test_engines import available
+from test_templates import SCHEME, collections, outlines
+
+from spotsigs.errors import InputError
+from spotsigs.method import Method
+from spotsigs.records import Document
+from spotsigs.signatures.extract import site_of
+from spotsigs.signatures.main_content import LINK
+from spotsigs.signatures.sections import CountingPairs, Sections, folder_of, sections_of
+from spotsigs.text.tokens import tokenize_marked
+from spotsigs.text.visible import VisibleText
+
+NAMES = ["", "a", "x/a", "y/a", "x/y/a", "https://h.org/a", "https://h.org/x/a?b=c/d#e/f", "http://h.org/x/b", "x\\a"]
+FOLDERS = ["", "", "x", "y", "x/y", "h.org", "h.org/x", "h.org/x", "x"]
+
+
+def test_the_folder_of_an_id():
+    assert list(map(folder_of, NAMES)) == FOLDERS
+    assert [folder_of(name) for name in ("https://h.org", "https://h.org?x/y", "é/\ud800/a")] == ["", "", "é/\ud800"]
+
+
+@examples(100)
+@given(st.data(), collections())
+def test_pages_of_one_section_have_one_folder_and_first_link(data, pages):
+    named = data.draw(st.lists(st.sampled_from(range(len(NAMES))), min_size=len(pages), max_size=len(pages)))
+    first = [next((h for h, kind in page if kind >= LINK), None) for page in pages]
+    expected = [FOLDERS[k] and link and (FOLDERS[k], link) for k, link in zip(named, first, strict=True)]
+    sections = sections_of([NAMES[k] for k in named], outlines(pages))
+    near = {(i, j): data.draw(st.sampled_from([0.3, 0.5, 0.8])) for j in range(len(pages)) for i in range(j)}
+    counting = CountingPairs(pairs_of(((*pair, s) for pair, s in near.items()), len(pages)), Sections(sections, 0.5))
+    found = {(int(i), int(j)): float(s) for chunk in counting.chunks() for i, j, s in zip(*chunk, strict=True)}
+    assert found == naive.counting(near, expected, 0.5)
+
+
+def test_sections_of_different_hosts_differ():
+    links = "<p>the <a href=#>home</a> of a page"
+    rows = [f"https://{host}/a" for host in ("h.org", "g.org", "h.org/x", "h.org/x")]
+    pages = [SCHEME.outline(tokenize_marked(VisibleText().marked(page)), site_of(page.id)) for page in
+             (Document(id=name, content=links) for name in rows)]  # fmt: skip
+    joined = outlines([list(zip(hashes.tolist(), kinds.tolist(), strict=True)) for hashes, kinds in pages])
+    assert len(set(sections_of(rows, joined).tolist())) == 3
+
+
+TAU, INSIDE = 0.25, 0.7
+TABLES = ("kept", "removed", "clusters")
+
+
+def site(rng, name, words, folders):
+    """Return the pages of a site in several folders: of each story two editions, and pages with most of its text."""
+    menu = "".join(f"<li><a href=#>{name} {word}</a></li>" for word in words[:12])
+    rows = []
+    for k in range(5):
+        said = ["the " + " ".join(rng.choice(words, 5)) + "." for _ in range(30)]
+        for folder in folders:
+            for variant in range(3):
+                own = ["the " + " ".join(rng.choice(words, 5)) + "." for _ in range(2 + 8 * variant)]
+                text = " ".join(said[: 30 - 4 * variant] + own)
+                page = f"<html><body><ul>{menu}</ul><p>{text}</p></body></html>"
+                rows.append({"id": f"{folder}/{name}{k}-{variant}.html", "html": page, "site": f"{folder} {name}"})
+    return rows
+
+
+def pages():
+    rng = np.random.default_rng(8)
+    words = np.array([f"w{k}" for k in range(3000)])
+    rows = [
+        *site(rng, "a", rng.permutation(words), ["a/1.0", "a/1.1"]),
+        *site(rng, "b", rng.permutation(words), ["https://b.org/1", "https://b.org/2"]),
+        *site(rng, "c", rng.permutation(words), ["a/1.0"]),  # another site in a folder of the first
+    ]
+    rows += [{**rows[k], "id": f"{rows[k]['id']}?print"} for k in (0, 1, 7)]  # exact duplicates
+    return [rows[k] for k in rng.permutation(len(rows))]
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inputs")
+    rows = pages()
+    for name, part in {"all": rows, "old": rows[:50], "new": rows[50:]}.items():
+        lines = (json.dumps({key: row[key] for key in ("id", "html")}) for row in part)
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    return folder, rows
+
+
+def ran(folder, out, read, *words, code=0):
+    words = ("--out", out, "--overwrite", "--tau", TAU, *words)
+    words += () if "--against" in words else ("--most-text-lost", 1)
+    done = command("dedup", f"{read}.jsonl", *words, cwd=folder)
+    assert done.returncode == code, done.stderr
+    results = folder / f"{out}-results"
+    tables = {name: (results / f"{name}.csv").read_bytes() for name in TABLES} if code == 0 else {}
+    return tables, done
+
+
+def kept(tables, folder, out):
+    return set(pd.read_csv(folder / f"{out}-results/kept.csv")["doc"])
+
+
+WAYS = {
+    "processes": ("--workers", 2),
+    "budget": ("--memory", "1GB", "--workers", 1),
+    "store": ("--store", "of-pages", "--workers", 1),
+    "budget, processes": ("--memory", "2GB", "--workers", 2),
+    "budget, dask": ("--engine", "dask", "--workers", 2, "--memory", "3GB"),
+}
+
+
+def near_of(folder, read, *words):
+    """Return the similarity of all pairs, by ids, which `spotsigs pairs` lists whatever their sections."""
+    out = folder / f"pairs-{read}"
+    assert command("pairs", f"{read}.jsonl", "--out", out, "--tau", TAU, *words, cwd=folder).returncode == 0
+    pairs = pd.read_parquet(out / "pairs.parquet")
+    return {
+        frozenset(pair[:2]): pair[2] for pair in zip(pairs["doc_a"], pairs["doc_b"], pairs["similarity"], strict=True)
+    }
+
+
+def require_promise(rows, kept_ids, near, inside=INSIDE):
+    """Each removed page reaches the threshold of the pair with a kept page, and no two kept pages reach theirs."""
+    of_site = {row["id"]: row["site"] for row in rows}
+
+    def reaches(pair):
+        a, b = pair
+        return near[pair] >= (inside if of_site[a] == of_site[b] else TAU)
+
+    for name in of_site.keys() - kept_ids:
+        assert any(
+            frozenset((name, other)) in near and reaches(frozenset((name, other))) for other in kept_ids - {name}
+        )
+    assert not any(pair <= kept_ids and reaches(pair) for pair in near)
+
+
+@pytest.mark.parametrize("clusters", ["leaders", "components"])
+def test_every_way_to_run_decides_alike_and_keeps_the_promise(inputs, clusters):
+    folder, rows = inputs
+    words = ("--clusters", clusters, "--section-tau", INSIDE)
+    tables, done = ran(folder, "one", "all", "--workers", 1, "--engine", "serial", *words)
+    stay = kept(tables, folder, "one")
+    assert "from 0.7 on for two pages of one section" in done.stdout
+    plain, done = ran(folder, "plain", "all", "--clusters", clusters, "--section-tau", 0)
+    assert "section" not in done.stdout
+    assert len(kept(plain, folder, "plain")) + 5 < len(stay) < len(rows) - 20
+    if clusters == "leaders":
+        require_promise(rows, stay, near_of(folder, "all"))
+        require_promise(rows, kept(plain, folder, "plain"), near_of(folder, "all"), TAU)
+    for way in [*list(WAYS)[:3], *(list(WAYS)[3:] if is_long() and available("distributed") else [])]:
+        assert ran(folder, "other", "all", *words, *WAYS[way])[0] == tables, way
+
+
+def test_the_order_of_the_pages_decides_only_which_is_kept(inputs):
+    folder, rows = inputs
+    lines = (folder / "all.jsonl").read_text().splitlines()
+    (folder / "back.jsonl").write_text("\n".join(lines[::-1]) + "\n")
+    tables, _ = ran(folder, "back", "back", "--section-tau", INSIDE)
+    require_promise(rows, kept(tables, folder, "back"), near_of(folder, "all"))
+
+
+def test_added_pages_and_a_reference_keep_the_promise(inputs):
+    folder, rows = inputs
+    words = ("--workers", 1, "--section-tau", INSIDE)
+    for store in ([], ["--store", "of-old", "--memory", "1GB"]):
+        tables, _ = ran(folder, "old", "old", *words, *store)
+    first = kept(tables, folder, "old")
+    near = near_of(folder, "all", "--workers", 1)
+    # the store knows the threshold of its decisions
+    tables, done = ran(folder, "new", "new", "--store", "of-old", "--add", "--workers", 1)
+    assert "from 0.7 on for two pages of one section" in done.stdout
+    stay = first | kept(tables, folder, "new")
+    new = {row["id"] for row in rows[50:]}
+    crossed = {pair: s for pair, s in near.items() if pair & new}
+    gone = new - stay
+    assert gone
+    require_promise([row for row in rows if row["id"] in stay | gone], stay, crossed)
+    tables, _ = ran(folder, "against", "new", "--against", "old.jsonl", *words)
+    assert ran(folder, "stored", "new", "--against", "of-old", *words[:2], "--memory", "1GB")[0].keys() == tables.keys()
+    known = {f"reference:{row['id']}": row["site"] for row in rows[:50]}
+    of_site = known | {row["id"]: row["site"] for row in rows}
+    removed = pd.read_csv(folder / "against-results/removed.csv")
+    same = [of_site[a] == of_site[b] for a, b in zip(removed["doc"], removed["partner"], strict=True)]
+    assert removed["similarity"][same].min() >= INSIDE
+    assert removed["similarity"].min() < INSIDE
+
+
+def test_text_and_whole_pages_have_no_sections(inputs, tmp_path):
+    folder, _ = inputs
+    for words in (("--boilerplate", "keep"), ("--boilerplate", "main_content")):
+        plain, other = (ran(folder, "keep", "all", *words, "--section-tau", tau) for tau in (0, 1))
+        assert plain[0] == other[0]
+        assert "section" not in other[1].stdout
+
+
+def test_a_threshold_out_of_range_is_named(inputs):
+    folder, _ = inputs
+    _, done = ran(folder, "bad", "all", "--section-tau", 1.5, code=1)
+    assert "--section-tau must be a number in [0, 1], got 1.5" in done.stderr
+    with pytest.raises(InputError, match=r"^section_tau must be a number in \[0, 1\], got '.8'"):
+        Method.of(section_tau=".8")
