@@ -1,7 +1,7 @@
 """Documents to keep, and the reason for each removal.
 
-With clusters of leaders, a page is removed only if a kept page reaches tau with it; if two kept pages reach tau, one of
-them stays for its text.
+With clusters of leaders, a page is removed only if a kept page reaches tau with it; if two kept pages reach tau,
+one of them stays for its text, or they are of one section and below its threshold.
 """
 
 from __future__ import annotations

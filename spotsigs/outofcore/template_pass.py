@@ -62,7 +62,7 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
             everything = _gathered(outlines, scratch)
             _require_memory(everything, memory)
             sections = sections_of(replace(outlines, reference=0).strings("doc_ids"), everything)
-            signatures = replace(scheme.refine(everything, scratch=scratch), sections=sections)
+            signatures = scheme.refine(replace(everything, sections=sections), scratch=scratch)
             for target, part in zip(targets, _parts(signatures, outlines), strict=True):
                 save_signatures(target, part, made_of=made_of)
             del everything, signatures  # mapped files of the scratch

@@ -388,8 +388,8 @@ def extract(
     if isinstance(scheme, CollectionScheme):
         distinct = ExactDuplicates.among(signatures, sameness).distinct
         sections = sections_of(chain.from_iterable(batch.doc_ids for batch in batches), signatures)
-        refined = scheme.refine(signatures.only(distinct))
-        signatures = replace(refined, digests=signatures.digests, sections=sections)
+        refined = scheme.refine(replace(signatures.only(distinct), sections=sections))
+        signatures = replace(refined, digests=signatures.digests)
     return replace(signatures, doc_ids=unique_ids(signatures.doc_ids))
 
 

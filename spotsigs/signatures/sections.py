@@ -1,7 +1,8 @@
-"""Sections of sites: pages in one folder that begin with the same link.
+"""Sections of sites: pages in one folder that begin with the same link, and whose template is known.
 
 Editions and copies of a page are in different folders or on different sites; two pages of one section are rather two
-pages. A folder alone is no section, since it may have pages of many sites.
+pages. A folder alone is no section, since it may have pages of many sites. Pages of unknown template are in none: what
+they share counts half already, see `spotsigs.signatures.template_removal.TemplateRemoval`.
 """
 
 from __future__ import annotations

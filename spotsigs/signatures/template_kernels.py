@@ -271,8 +271,12 @@ def _remaining(pages: PageFeatures, page: int, is_template: Flags, counts: Int32
 
 
 @kernel
-def remove_templates(pages: PageFeatures, links: PageLinks, first: int, last: int) -> tuple[Int64s, UInt64s, Int32s]:
-    """Return the signatures that remain of some pages: how many are distinct, these, ascending, and their counts.
+def remove_templates(
+    pages: PageFeatures, links: PageLinks, first: int, last: int
+) -> tuple[Int64s, Flags, UInt64s, Int32s]:
+    """Return the signatures that remain of some pages.
+
+    How many are distinct, and whether the template is unknown, of each page; the signatures, ascending, and their counts.
 
     A page of which less than a `FLOOR`-th of the main content remains gets a signature of its own in addition, whose
     count is the difference; one whose template is unknown, as many as its other signatures are, if that is more. The
@@ -284,6 +288,7 @@ def remove_templates(pages: PageFeatures, links: PageLinks, first: int, last: in
         room, most = room + size, max(most, size)
     hashes, counts, n = np.empty(room, np.uint64), np.empty(room, np.int32), 0
     sizes, own = np.empty(last - first, np.int64), np.empty(most, np.int32)
+    unknown = np.zeros(last - first, np.bool_)
     steps, likeness = np.empty(COMPARED, np.int64), np.empty(COMPARED, np.float64)
     is_own = np.zeros(len(links.posting_indptr) - 1, np.bool_)
     for k in range(first, last):
@@ -295,6 +300,7 @@ def remove_templates(pages: PageFeatures, links: PageLinks, first: int, last: in
         # the least count that leaves a FLOOR-th of the main content, rounded up
         missing = -(-pages.n_main[page] // FLOOR) - n_own if n_own > 0 else 0
         if len(siblings) == 0 and likeness[0] >= UNKNOWN_TEMPLATE:
+            unknown[k - first] = True
             missing = max(missing, n_own)
         for i in range(len(distinct)):
             if own[i] > 0:
@@ -309,4 +315,4 @@ def remove_templates(pages: PageFeatures, links: PageLinks, first: int, last: in
             hashes[at], counts[at] = padding, missing
             n += 1
         sizes[k - first] = n - begin
-    return sizes, hashes[:n].copy(), counts[:n].copy()
+    return sizes, unknown, hashes[:n].copy(), counts[:n].copy()

@@ -80,15 +80,17 @@ class TemplateRemoval(MainContent, CollectionScheme):
     def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
         """Turn the outlines of a whole collection, rows of `outline`, into the signatures that remain.
 
-        Without ``threads``, all cores are used. Arrays that may be larger than memory are written to ``scratch``, if
+        A page whose template is unknown is in no section. Without ``threads``, all cores are used. Arrays that may be larger than memory are written to ``scratch``, if
         given, and memory-mapped.
         """
         columns = over_pages(threads, scratch)
         pages, link_indptr, links_of_pages = features_of(outlines, columns)
         _, rows, distinct_of = np.unique(pages.keys, return_index=True, return_inverse=True)
         links = _numbered(rows, link_indptr, links_of_pages)
-        sizes, hashes, counts = columns(
-            lambda first, last: remove_templates(pages, links, first, last), len(rows), np.int64, np.uint64, np.int32
+        sizes, unknown, hashes, counts = columns(
+            lambda first, last: remove_templates(pages, links, first, last),
+            len(rows),
+            *(np.int64, np.bool_, np.uint64, np.int32),
         )
         starts = row_starts(sizes)
 
@@ -98,7 +100,11 @@ class TemplateRemoval(MainContent, CollectionScheme):
 
         if len(rows) < len(outlines) or not np.array_equal(distinct_of, np.arange(len(rows))):
             hashes, counts = columns(taken, len(outlines), np.uint64, np.int32)
-        return replace(outlines, indptr=row_starts(sizes[distinct_of]), hashes=hashes, counts=counts)
+        sections = outlines.sections
+        if len(sections):
+            sections = np.where(unknown[distinct_of], np.uint64(0), sections)
+        indptr = row_starts(sizes[distinct_of])
+        return replace(outlines, indptr=indptr, hashes=hashes, counts=counts, sections=sections)
 
 
 Columns = Callable[..., list[NDArray[Any]]]

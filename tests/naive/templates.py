@@ -72,12 +72,24 @@ UNKNOWN_TEMPLATE = 0.25
 
 def without_templates(outlines: Sequence[Sequence[Entry]], keys: Sequence[int]) -> list[dict[int, int]]:
     """Template removal page by page: siblings, votes, the main content, what a small remainder is padded by."""
+    return [remaining(page, *template(page, *of)) for page, of in with_siblings(outlines, keys)]
+
+
+def unknown_templates(outlines: Sequence[Sequence[Entry]], keys: Sequence[int]) -> list[bool]:
+    """Whether the template of each page is unknown."""
+    return [unknown for _, (_, unknown) in with_siblings(outlines, keys)]
+
+
+def with_siblings(
+    outlines: Sequence[Sequence[Entry]], keys: Sequence[int]
+) -> list[tuple[Page, tuple[list[Page], bool]]]:
+    """Each page, its siblings, and whether its template is unknown."""
     pages = [
         Page(outline, {h for h, k in outline if k >= LINK}, {h for h, k in outline if k < LINK}, main(outline), key)
         for outline, key in zip(outlines, keys, strict=True)
     ]
     circle = [page for _, page in sorted({page.key: page for page in reversed(pages)}.items())]
-    return [remaining(page, *template(page, *siblings(page, circle))) for page in pages]
+    return [(page, siblings(page, circle)) for page in pages]
 
 
 def gain(kind: int) -> int:

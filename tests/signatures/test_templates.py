@@ -145,6 +145,17 @@ def test_any_collection_within_other_limits(pages, values):
 
 
 @examples(60)
+@given(st.one_of(collections(), sites()))
+def test_pages_of_unknown_template_are_in_no_section(tmp_path, pages):
+    sections = np.arange(1, len(pages) + 1, dtype=np.uint64)
+    drawn = replace(outlines(pages), sections=sections)
+    expected = np.where(naive.unknown_templates(pages, keys(drawn)), 0, sections).tolist()
+    for scratch in (None, tmp_path):
+        assert SCHEME.refine(drawn, scratch=scratch).sections.tolist() == expected
+    assert len(SCHEME.refine(outlines(pages)).sections) == 0
+
+
+@examples(60)
 @given(st.one_of(collections(), sites()), st.randoms(use_true_random=False))
 def test_the_order_of_the_pages_makes_no_difference(pages, random):
     order = list(range(len(pages)))
