@@ -30,8 +30,8 @@ def require_csr(indptr: NDArray[Any], ids: NDArray[Any], counts: NDArray[Any]) -
     require(len(counts) == len(ids), f"counts has {len(counts)} entries for {len(ids)} ids; give one per id")
     if len(ids):
         require(
-            ids.min() >= 0 and ids.max() < INT32_MAX,
-            f"ids must be in [0, 2**31 - 1), got {ids.min()} to {ids.max()}; number your features contiguously",
+            ids.min() >= 0 and ids.max() <= INT32_MAX,
+            f"ids must be in [0, 2**31), got {ids.min()} to {ids.max()}; number your features contiguously",
         )
         require(
             counts.min() >= 1 and counts.max() <= INT32_MAX,

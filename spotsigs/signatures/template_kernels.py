@@ -276,7 +276,7 @@ def remove_templates(
 ) -> tuple[Int64s, Flags, UInt64s, Int32s]:
     """Return the signatures that remain of some pages.
 
-    How many are distinct, and whether the template is unknown, of each page; the signatures, ascending, and their counts.
+    Of each page how many are distinct, and whether its template is unknown; the signatures, ascending, and the counts.
 
     A page of which less than a `FLOOR`-th of the main content remains gets a signature of its own in addition, whose
     count is the difference; one whose template is unknown, as many as its other signatures are, if that is more. The

@@ -80,8 +80,8 @@ class TemplateRemoval(MainContent, CollectionScheme):
     def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
         """Turn the outlines of a whole collection, rows of `outline`, into the signatures that remain.
 
-        A page whose template is unknown is in no section. Without ``threads``, all cores are used. Arrays that may be larger than memory are written to ``scratch``, if
-        given, and memory-mapped.
+        A page whose template is unknown is in no section. Without ``threads``, all cores are used. Arrays that may be
+        larger than memory are written to ``scratch``, if given, and memory-mapped.
         """
         columns = over_pages(threads, scratch)
         pages, link_indptr, links_of_pages = features_of(outlines, columns)
