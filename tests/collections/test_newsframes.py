@@ -170,7 +170,7 @@ def test_a_frame_is_the_page_without_its_article():
     assert list(actual.paragraphs) == parts
     stopwords = {"the", "of", "and", "to", "is", "was"}
     assert not set(words(" ".join(parts))) - stopwords & set(words(visible(actual.bare())))
-    assert "Buy x" in actual.bare()  # what stands between the paragraphs stays
+    assert "Buy x" in actual.bare()  # the text between the paragraphs stays
     page = "".join(piece.opening + piece.html + piece.closing for piece in actual.pieces)
     assert words(visible_text(Document(id="a", content=page))) == words(
         visible_text(Document(id="a", content=newspage("x", parts)))
