@@ -275,6 +275,7 @@ class Ray(ClusterEngine):
         if here:  # read when Ray is imported: otherwise Ray uses 127.0.0.1 as an address of the network
             os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
         ray = _imported("ray", "ray")
+        _to_standard_error()
         alone = {"num_cpus": self.processes, "include_dashboard": False, "_node_ip_address": LOOPBACK}
         try:
             ray.init(
@@ -286,9 +287,17 @@ class Ray(ClusterEngine):
             )
         except Exception as error:  # Ray raises these if a node does not start in time
             where = "Ray does not start on this machine" if here else f"no Ray cluster answers at {self.address}"
-            raise InputError(f"{where}: {error}") from error
+            token = "" if here else "; one that `ray start` began may ask for its token: set RAY_AUTH_MODE=token"
+            raise InputError(f"{where}: {_first_line(error)}{token}") from error
         run = ray.remote(max_retries=ATTEMPTS, num_cpus=1)(_caught)
         return lambda function, task: run.remote(function, task).future()
+
+
+def _to_standard_error() -> None:
+    """Let Ray report dead workers on standard error; it has no setting, and standard output is the table of a verb."""
+    worker: Any = import_module("ray._private.worker")
+    if write := getattr(worker, "print_to_stdstream", None):
+        worker.print_to_stdstream = lambda data, *rest, **more: write({**data, "is_err": True}, *rest, **more)
 
 
 def in_task_order(

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import signal
+import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -90,6 +91,21 @@ def test_a_killed_worker_loses_nothing(engine, tmp_path):
     task = partial(dies, at=5, parent=os.getpid(), marker=tmp_path / "died")
     assert list(engine.map(task, range(20))) == list(range(20))
     assert (tmp_path / "died").exists()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not available("ray"), reason="needs ray")
+def test_ray_reports_a_dead_worker_on_standard_error(tmp_path, capsys):
+    task = partial(dies, at=1, parent=os.getpid(), marker=tmp_path / "died")
+    assert list(Ray(workers=2).map(task, range(3))) == [0, 1, 2]
+    output = error = ""
+    give_up = time.monotonic() + 30
+    while "died" not in output + error and time.monotonic() < give_up:
+        time.sleep(0.2)
+        text = capsys.readouterr()
+        output, error = output + text.out, error + text.err
+    assert "died" in error
+    assert output == ""
 
 
 @pytest.mark.parametrize("engine", ENGINES[1:])
