@@ -231,6 +231,8 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
     from spotsigs.outofcore.pipeline import Store, data_budget
     from spotsigs.runs.stages import Output, Run
 
+    named = args.verb == "dedup" or args.out != PRINTED
+    require(named, f"--out of {args.verb} is a folder of tables, got -; name a folder, or leave out --out")
     against = _reference(args)
     known = against if isinstance(against, Store) else None if args.store is None else Store.open(args.store)
     memory = _memory(args, args.store is not None or known is not None)

@@ -349,3 +349,11 @@ def test_a_terminal_of_ascii_gets_escapes(tmp_path, verb):
     done = spotsigs(verb, "x.jsonl", "--workers", 1, cwd=tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert done.returncode == 0, done.stderr
     assert "caf\\xe9 \\U0001f600 \\u4e2d0" in done.stdout
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "dedup"])
+def test_only_dedup_writes_to_standard_output(verb, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=f"--out of {verb} is a folder of tables, got -"):
+        planned(parser().parse_args([verb, str(TINY), "--out", "-"]), tmp_path / "t")
+    assert not list(tmp_path.iterdir())
