@@ -22,7 +22,7 @@ from spotsigs.clustering.text_kept import largest_share
 from spotsigs.compile import prepare, steps_of
 from spotsigs.contracts import Collection, Shard, SignatureScheme
 from spotsigs.engines import Engine, engine_of
-from spotsigs.errors import InputError, as_choice, counted, require, shown
+from spotsigs.errors import InputError, counted, require, shown
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, InputPage, InputPages, input_pages, present
 from spotsigs.in_memory import Matched
@@ -226,21 +226,21 @@ def dedup(
     >>> dedup([{"text": page, "n": 1}, {"text": page + " It is late.", "n": 2}])[0]["n"]
     1
     """
-    order = as_choice("keep", keep, Keep)
     if keep_by is not None:
         require(isinstance(keep_by, str), f"keep_by must be the name of a column, got {shown(keep_by)}")
-        require(order is Keep.first, "keep_by= decides which page is kept; leave out keep=")
-        order, date = by_score(keep_by)
+        require(keep in (defaults.KEEP, Keep.first), "keep_by= decides which page is kept; leave out keep=")
+        keep, date = by_score(keep_by)
     method = Method.of(
         signature=signature, language=language, boilerplate=boilerplate, idf_min=idf_min, idf_max=idf_max,
         min_spots=min_spots, duplicates=duplicates, measure=measure, tau=tau, threads=threads, clusters=clusters,
-        keep=order,
+        keep=keep,
         most_text_lost=largest_share(most_text_lost, defaults.MOST_TEXT_LOST, reference=against is not None),
     )  # fmt: skip
     runs = engine_of(engine, workers=workers, address=address)
     columns = {"text": text, "html": html, "id": id}
     have = input_pages(pages, columns | {"date": date})
     result = _find(method, _Pages(have, id, _reference(against, columns)), runs, tau is None, listed=False)
+    order = result.method.keep
     dates = result.dates(have.column(date), order) if order in (Keep.newest, *BY_SCORE) else None
     decisions, _ = result.method.decide(result.matched, dates=dates)
     kept = np.ones(result.n, np.bool_)

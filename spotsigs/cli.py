@@ -16,7 +16,7 @@ import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -494,14 +494,19 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     if first and first not in VERBS and not first.startswith("-"):
         close = did_you_mean(first, VERBS)
         raise InputError(f"there is no verb {first!r}{close or ';'} `spotsigs --help` lists them")
-    args, unknown = parser().parse_known_args(_joined(words))
+    words = _joined(words)
+    verb = next(filter(VERBS.__contains__, words), "")
+    taken = ["--help", "--verbose", *(option[1] for option in OPTIONS if verb in option[0])]
+    options = (word for word in takewhile("--".__ne__, words) if word.startswith("--"))
+    unknown = [word for word in options if verb and word.partition("=")[0] not in taken]
+    if not unknown:  # argparse names missing options before unknown ones
+        args, unknown = parser().parse_known_args(words)
     if unknown:
         name = unknown[0].partition("=")[0]
-        close = did_you_mean(name, [option[1] for option in OPTIONS if args.verb in option[0]])
-        where = f"`spotsigs {args.verb} --help` lists all"
+        close, where = did_you_mean(name, taken), f"`spotsigs {verb} --help` lists all"
         if (parameter := name.removeprefix("--").replace("-", "_")) in ELSEWHERE:
             close, where = "", ELSEWHERE[parameter]
-        raise InputError(f"{args.verb} does not take {unknown[0]!r}{close or ';'} {where}")
+        raise InputError(f"{verb} does not take {unknown[0]!r}{close or ';'} {where}")
     return args
 
 

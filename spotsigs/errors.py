@@ -64,8 +64,8 @@ def as_flag(name: str, value: Any) -> bool:
 Choice = TypeVar("Choice", bound=Enum)
 
 
-def as_choice(name: str, value: Any, choices: type[Choice]) -> Choice:
-    """Return the member of an enumeration that a value names, or raise `InputError` with all members.
+def as_choice(name: str, value: Any, choices: type[Choice], note: str = "") -> Choice:
+    """Return the member of an enumeration that a value names, or raise `InputError` with all members and a note.
 
     Examples
     --------
@@ -80,7 +80,8 @@ def as_choice(name: str, value: Any, choices: type[Choice]) -> Choice:
     members = {str(member.value): member for member in choices}
     if isinstance(value, str) and value in members:
         return members[value]
-    raise InputError(f"{name} must be {either(map(repr, members))}, got {shown(value)}{did_you_mean(value, members)}")
+    close = did_you_mean(value, members)
+    raise InputError(f"{name} must be {either(map(repr, members))}{note}, got {shown(value)}{close}")
 
 
 def did_you_mean(word: Any, words: Iterable[str]) -> str:

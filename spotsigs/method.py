@@ -152,7 +152,9 @@ class Method:
         Containment(tau=0.6, threads=None)
         """
         given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-        given |= {name: as_choice(flag(name), given[name], _CHOICES[name]) for name in _CHOICES if name in given}
+        notes = {"keep": f" ('largest' and 'smallest' are set by {flag('keep_by')})"}
+        for name in given.keys() & _CHOICES:
+            given[name] = as_choice(flag(name), given[name], _CHOICES[name], notes.get(name, ""))
         lost = given.get("most_text_lost", 1.0)
         share = isinstance(lost, (int, float)) and 0 < lost <= 1
         require(share, f"{flag('most_text_lost')} must be a number in (0, 1], got {shown(lost)}")

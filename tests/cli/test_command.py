@@ -120,7 +120,9 @@ def test_a_tilde_behind_an_equals_sign_is_the_home(monkeypatch, tmp_path):
         (["pairs", "/nowhere"], "/nowhere does not exist"),
         (["pairs", str(TINY), "--tau", "2"], "tau must be in (0, 1], got 2"),
         (["pairs", str(TINY), "--tau", "x"], "--tau must be a number in (0, 1], got 'x'"),
-        (["dedup", str(TINY)], "--out"),
+        (["dedup", str(TINY)], "required: --out;"),
+        (["dedup", str(TINY), "--outt", "k"], "dedup does not take '--outt'; did you mean '--out'?"),
+        (["pairs", str(TINY), "--keep", "best"], "('largest' and 'smallest' are set by --keep-by), got 'best'"),
         (["pairs", str(TINY), "--add"], "--add needs a store"),
         (["pairs", str(TINY), "--tua", "0.5"], "pairs does not take '--tua'; did you mean '--tau'?"),
         (

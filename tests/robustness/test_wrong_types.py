@@ -148,7 +148,7 @@ def test_threads_are_capped_and_names_are_taken():
     spotsigs.self_join(VECTORS, 0.5, threads=10**6)
     assert time.monotonic() - began < 10
     assert len(spotsigs.near_duplicates(PAGES, signature="spotsigs")) == 1
-    with pytest.raises(InputError, match=r"keep must be 'first', 'longest', .* or 'none', got 'best'"):
+    with pytest.raises(InputError, match=r"keep must be .* or 'none' \('largest' .* set by keep_by\), got 'best'"):
         spotsigs.dedup(PAGES, keep="best")
     with pytest.raises(InputError, match="signature must be a SignatureScheme or 'spotsigs', got 'spotsig'"):
         spotsigs.dedup(PAGES, signature="spotsig")
