@@ -45,7 +45,6 @@ def shown_path(folder: Path) -> Path:
 
 def _remarks(result: Result, run: Run) -> list[str]:
     metrics, method, output = result.metrics, result.method, run.output
-    seconds = metrics["parse_ms"] / 1000
     lines = []
     if metrics["f1"] is not None:
         precision, recall = (f"{metrics[key]:.1%}".replace("%", " %") for key in ("precision", "recall"))
@@ -54,7 +53,7 @@ def _remarks(result: Result, run: Run) -> list[str]:
     lines.append(
         f"{counted(metrics['documents'], 'document')}, {counted(metrics['pairs'], 'pair')} in "
         f"{counted(metrics['clusters'], 'cluster')}; "
-        f"read and extracted in {seconds:.1f} s, {peak_memory(metrics)}"
+        f"read and extracted in {metrics['parse_ms'] / 1000:.1f} s, {peak_memory(metrics)}"
     )
     if old := metrics["documents"] - metrics["new_documents"]:
         new = f"{counted(metrics['new_documents'], 'new document')}; only pairs with at least one are reported"
@@ -77,17 +76,7 @@ def _remarks(result: Result, run: Run) -> list[str]:
         lines.append(message)
     lines += _of_text(method, metrics, warned=bool(message))
     lines += _quality(result)
-    empty = metrics["documents"] - metrics["documents_matched"]
-    if empty:
-        missed = "" if result.quality is None else "; their pairs count as missed"
-        listed = ": see kept.csv" if output.tables else ""
-        lines.append(f"{counted(empty, 'document')} with too few signatures to be compared{listed}{missed}")
-    if few := metrics["documents_few_signatures"]:
-        lines.append(f"{counted(few, 'document')} judged by fewer than {FEW} signatures")
-    if sparse := metrics["documents_few_tokens"]:
-        lines.append(f"{counted(sparse, 'document')} judged by less than a tenth of their tokens")
-    if shingled := metrics["documents_in_shingles"]:
-        lines.append(f"{counted(shingled, 'document')} with few or no spot signatures: compared by shingles")
+    lines += _few_signatures(result, listed=output.tables)
     if duplicates := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(
             f"{counted(duplicates, 'exact duplicate')}: {metrics['copies_content']:,} of identical content, "
@@ -99,11 +88,22 @@ def _remarks(result: Result, run: Run) -> list[str]:
     if metrics["skipped"]:
         listed = ": see skipped.csv" if output.tables else ""
         lines.append(f"{counted(metrics['skipped'], 'record')} could not be read{listed}")
-    if (output.folder / "undated.csv").exists():
-        lines.append("dates that cannot be read count as the oldest: see undated.csv")
-    if (output.folder / "unscored.csv").exists():
-        lines.append("pages without a score that is a number come last: see unscored.csv")
-    return lines
+    last = {"undated.csv": "dates that cannot be read count as the oldest"}
+    last |= {"unscored.csv": "pages without a score that is a number come last"}
+    return lines + [f"{what}: see {name}" for name, what in last.items() if (output.folder / name).exists()]
+
+
+def _few_signatures(result: Result, *, listed: bool) -> list[str]:
+    """Return the numbers of documents that are not compared, or by few signatures."""
+    metrics = result.metrics
+    see, missed = ": see kept.csv" if listed else "", "" if result.quality is None else "; their pairs count as missed"
+    of_documents = {
+        f"with too few signatures to be compared{see}{missed}": metrics["documents"] - metrics["documents_matched"],
+        f"judged by fewer than {FEW} signatures": metrics["documents_few_signatures"],
+        "judged by less than a tenth of their tokens": metrics["documents_few_tokens"],
+        "with few or no spot signatures: compared by shingles": metrics["documents_in_shingles"],
+    }
+    return [f"{counted(number, 'document')} {what}" for what, number in of_documents.items() if number]
 
 
 def _of_text(method: Method, metrics: Mapping[str, Any], *, warned: bool) -> list[str]:

@@ -386,11 +386,17 @@ def extract(
     require_reference(signatures.new_from, first)
     require_pages(collection, len(signatures) - signatures.new_from, [r for b in batches[first:] for r in b.skipped])
     if isinstance(scheme, CollectionScheme):
-        distinct = ExactDuplicates.among(signatures, sameness).distinct
-        sections = sections_of(chain.from_iterable(batch.doc_ids for batch in batches), signatures)
-        refined = scheme.refine(replace(signatures.only(distinct), sections=sections))
-        signatures = replace(refined, digests=signatures.digests)
+        names = chain.from_iterable(batch.doc_ids for batch in batches)
+        signatures = _refined(scheme, signatures, sections_of(names, signatures), sameness)
     return replace(signatures, doc_ids=unique_ids(signatures.doc_ids))
+
+
+def _refined(
+    scheme: CollectionScheme, outlines: Signatures, sections: NDArray[np.uint64], sameness: Sameness
+) -> Signatures:
+    """Return the signatures of outlines, of each set of exact duplicates those of one document."""
+    distinct = outlines.only(ExactDuplicates.among(outlines, sameness).distinct)
+    return replace(scheme.refine(replace(distinct, sections=sections)), digests=outlines.digests)
 
 
 def grams_a_shard(grams: int, shards: int) -> int:
