@@ -24,7 +24,7 @@ from numba import __version__, config
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
-from spotsigs.clustering.leaders import leaders_of
+from spotsigs.clustering.leaders import LeaderOptions, leaders_of
 from spotsigs.kernel_cache import marker
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
 from spotsigs.method import Method
@@ -87,7 +87,7 @@ def _vectors() -> Vectors:
 
 def _leaders() -> None:
     vectors = _vectors()
-    clusters, pairs = leaders_of(vectors, 0.5, threads=1)
+    clusters, pairs = leaders_of(vectors, 0.5, LeaderOptions(), threads=1)
     cohesion(clusters, pairs.chunks())
     decide(pairs.chunks(), clusters)
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.row_blocks import gathered, scattered
-from spotsigs.clustering.leaders import leaders_of
+from spotsigs.clustering.leaders import LeaderOptions, leaders_of
 from spotsigs.clustering.text_kept import MOST_BYTES
 from spotsigs.contracts import Matcher, PairChunks
 from spotsigs.exact_duplicates import ExactDuplicates
@@ -52,7 +52,7 @@ class Matched(Generic[SignaturesT, PairsT]):
     new_from : int
         Number of the first document that this run added to a store, or that is none of a reference; 0 if all are new.
     leaders : callable, optional
-        Finds the clusters of leaders and their pairs where no pairs are listed; takes ``priority, removed, both``, see
+        Finds the clusters of leaders and their pairs where no pairs are listed, see
         `spotsigs.clustering.leaders.leaders_of`.
     joined_at : float or None
         Threshold of the earlier join that has these pairs and times; None for a join of its own.
@@ -70,7 +70,7 @@ class Matched(Generic[SignaturesT, PairsT]):
     pairs: PairsT
     skipped: SizedIterable[Skipped]
     new_from: int = 0
-    leaders: Callable[..., tuple[Clusters, Pairs]] | None = None
+    leaders: Callable[[LeaderOptions], tuple[Clusters, Pairs]] | None = None
     joined_at: float | None = None
     grams: Callable[[], Iterator[WordGrams]] | None = None
     gram_bytes: int = MOST_BYTES
@@ -157,15 +157,8 @@ class Joined:
     def unlisted(self, matcher: SpotSigsTight) -> Matched[Signatures, Pairs]:
         """Return no pairs, but a function that finds leaders and their pairs."""
         vectors, none = self.corpus.vectors, np.empty(0, np.int32)
-        known = self.extracted
-        leaders = partial(
-            leaders_of,
-            vectors,
-            matcher.tau,
-            known.exact_duplicates,
-            threads=matcher.threads,
-            new_from=known.signatures.new_from,
-        )
+        more: Any = {"exact_duplicates": self.extracted.exact_duplicates, "threads": matcher.threads}
+        leaders = partial(leaders_of, vectors, matcher.tau, **more)
         return self._matched(Pairs(none, none, np.empty(0), len(vectors)), leaders=leaders)
 
     def _matched(self, pairs: Pairs, **more: Any) -> Matched[Signatures, Pairs]:

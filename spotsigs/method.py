@@ -17,6 +17,7 @@ from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod, cluster
 from spotsigs.clustering.decisions import BY_SCORE, Decisions, Keep, decide, priority
+from spotsigs.clustering.leaders import LeaderOptions
 from spotsigs.clustering.text_kept import keep_for_text
 from spotsigs.contracts import Collection, CollectionScheme, Matcher, PairChunks, SignatureScheme, VectorCollection
 from spotsigs.engines import Engine
@@ -373,7 +374,7 @@ class Method:
             groups = cluster(counting, clusters=self.clusters, priority=order, removed=removed)
         else:
             began, both = perf_counter(), self.keep is Keep.none
-            groups, pairs = matched.leaders(priority=order, removed=removed, both=both, sections=sections)
+            groups, pairs = matched.leaders(LeaderOptions(order, removed, sections, matched.new_from, both))
             pairs = replace(pairs, seconds={**matched.pairs.seconds, "cluster": perf_counter() - began})
             counting = pairs
         compared = None if self.matcher.reads_texts else matched.compared()

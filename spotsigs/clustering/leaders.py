@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,29 @@ from spotsigs.matching.bounds import prefixes, rarity_classes
 from spotsigs.matching.leader_kernels import Indexed, LeaderIndex, Prefixed, Units
 from spotsigs.records import Clusters, FloatArray, IntArray, Overlap, Pairs, Vectors
 from spotsigs.signatures.sections import Sections
+
+
+class LeaderOptions(NamedTuple):
+    """Order of the documents, and the pairs that count.
+
+    Attributes
+    ----------
+    priority, removed : ndarray, optional
+        Those of `spotsigs.clustering.clusters.cluster`.
+    sections : Sections, optional
+        Two documents of one section that are less similar than its near-duplicates have no pair; none by default.
+    new_from : int
+        Documents before this number are old: no pair of two of them counts. Those that are not removed come first.
+    both : bool
+        Report also, for each leader, the pair with its most similar document: every document that has a pair has one in
+        the result.
+    """
+
+    priority: IntArray | None = None
+    removed: NDArray[np.bool_] | None = None
+    sections: Sections | None = None
+    new_from: int = 0
+    both: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,15 +84,9 @@ class Undecided:
     similarity: FloatArray
 
     @classmethod
-    def build(
-        cls,
-        exact_duplicates: ExactDuplicates,
-        priority: IntArray | None,
-        removed: NDArray[np.bool_] | None,
-        new_from: int = 0,
-        sections: Sections | None = None,
-    ) -> Undecided:
-        """Order the units of a collection; the arguments are those of `leaders_of`."""
+    def build(cls, exact_duplicates: ExactDuplicates, options: LeaderOptions) -> Undecided:
+        """Order the units of a collection."""
+        priority, removed, sections, new_from, _ = options
         n = len(exact_duplicates)
         part = exact_duplicates.representatives
         if new_from:
@@ -147,36 +165,25 @@ class Undecided:
 def leaders_of(
     vectors: Vectors,
     tau: float,
-    exact_duplicates: ExactDuplicates | None = None,
+    options: LeaderOptions,
     *,
-    priority: IntArray | None = None,
-    removed: NDArray[np.bool_] | None = None,
-    new_from: int = 0,
-    both: bool = False,
+    exact_duplicates: ExactDuplicates | None = None,
     threads: int | None = None,
-    sections: Sections | None = None,
 ) -> tuple[Clusters, Pairs]:
     """Group the documents by leaders, without the pairs between documents that are no leaders.
 
     The clusters are those of `spotsigs.clustering.clusters.cluster` with all pairs of multiset Jaccard similarity
-    ``tau``, whose ``priority`` and ``removed`` apply; the pairs are that of each document with its leader.
+    ``tau`` that count; the pairs are that of each document with its leader.
 
     Parameters
     ----------
     exact_duplicates : ExactDuplicates, optional
         Exact duplicates, of similarity 1, of which the representatives have rows; none by default.
-    new_from : int
-        Documents before this number are old: no pair of two of them counts. Those that are not removed come first.
-    both : bool
-        Report also, for each leader, the pair with its most similar document: every document that has a pair has one in
-        the result.
     threads : int, optional
         Threads of the kernels; one per available core if omitted.
-    sections : Sections, optional
-        Two documents of one section that are less similar than its near-duplicates have no pair; none by default.
     """
     exact_duplicates = ExactDuplicates.none(len(vectors)) if exact_duplicates is None else exact_duplicates
-    state = Undecided.build(exact_duplicates, priority, removed, new_from, sections)
+    state = Undecided.build(exact_duplicates, options)
     classes = gathered(rarity_classes(vectors.document_frequencies), vectors.ids)
     rows = prefixed(vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, classes, tau, threads)
     numbers = np.arange(len(state.first), dtype=np.int32)
@@ -184,10 +191,11 @@ def leaders_of(
     state.join_sets(True)
     kernels.find_leaders(batch, tau, state.covered)
     covered = np.flatnonzero(state.covered)
-    find_nearest(state, rows, state.units(covered, state.rows[covered]), batch, tau, both=both, threads=threads)
+    units = state.units(covered, state.rows[covered])
+    find_nearest(state, rows, units, batch, tau, both=options.both, threads=threads)
     state.join_sets(False)
     clusters = state.clusters()
-    return clusters, state.pairs(clusters, gathered(vectors.lengths, exact_duplicates.representatives), both)
+    return clusters, state.pairs(clusters, gathered(vectors.lengths, exact_duplicates.representatives), options.both)
 
 
 def prefixed(

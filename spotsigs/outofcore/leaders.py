@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.row_blocks import gathered, scattered
-from spotsigs.clustering.leaders import Undecided, batched, find_nearest, prefixed
+from spotsigs.clustering.leaders import LeaderOptions, Undecided, batched, find_nearest, prefixed
 from spotsigs.matching.leader_kernels import Indexed, Prefixed, find_leaders
 from spotsigs.outofcore.prefix_partition_kernels import KEY_BITS
 from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_ROW, cut_rows
-from spotsigs.records import Clusters, IntArray, Pairs
-from spotsigs.signatures.sections import Sections
+from spotsigs.records import Clusters, Pairs
 from spotsigs.storage.store import Reader, open_vectors
 
 BYTES_A_LEADER_ENTRY = 64
@@ -30,28 +29,17 @@ BYTES_A_RESULT = 108
 """Most bytes that leaders, clusters, decisions and tables use for each document."""
 
 
-def leaders_on_disk(
-    store: str | Path,
-    tau: float,
-    *,
-    memory: int,
-    priority: IntArray | None = None,
-    removed: NDArray[np.bool_] | None = None,
-    new_from: int = 0,
-    both: bool = False,
-    threads: int | None = None,
-    sections: Sections | None = None,
-) -> tuple[Clusters, Pairs]:
+def leaders_on_disk(store: str | Path, tau: float, options: LeaderOptions, *, memory: int) -> tuple[Clusters, Pairs]:
     """Group the documents of a store of vectors as `spotsigs.clustering.leaders.leaders_of` does.
 
     The documents and a round of their rows use ``memory`` bytes, which a single row can exceed.
     """
     stored = open_vectors(store)
     n, reader = len(stored), stored.store
-    state = Undecided.build(stored.exact_duplicates, priority, removed, new_from, sections)
+    state = Undecided.build(stored.exact_duplicates, options)
     state.join_sets(True)
     row_of = gathered(scattered(np.arange(n, dtype=np.int32), stored.rows), state.rows)
-    rows = _RowsOnDisk(reader, tau, max(memory - n * BYTES_A_RESULT, memory // 8), threads)
+    rows = _RowsOnDisk(reader, tau, max(memory - n * BYTES_A_RESULT, memory // 8))
     start, by_row = 0, np.argsort(row_of, kind="stable").astype(np.int32)
     while len(numbers := _next(state, start, row_of, stored.vectors.indptr, rows.memory // 2)):
         start = int(numbers[-1]) + 1
@@ -62,10 +50,10 @@ def leaders_on_disk(
         covered = np.zeros(len(numbers), np.bool_)
         find_leaders(batch, tau, covered)
         state.covered[numbers] = covered
-        _cover(state, batch, rows, by_row, row_of, start, both)
+        _cover(state, batch, rows, by_row, row_of, start, options.both)
     state.join_sets(False)
     clusters = state.clusters()
-    return clusters, state.pairs(clusters, stored.compared_lengths(), both)
+    return clusters, state.pairs(clusters, stored.compared_lengths(), options.both)
 
 
 def _next(
@@ -96,15 +84,14 @@ def _cover(
         numbers = numbers[state.covered[numbers] | (numbers >= start)]
         if len(numbers):
             known, at = np.unique(row_of[numbers], return_inverse=True)
-            units = state.units(numbers, at)
-            find_nearest(state, rows.some(known), units, batch, rows.tau, both=both, threads=rows.threads)
+            find_nearest(state, rows.some(known), state.units(numbers, at), batch, rows.tau, both=both)
 
 
 class _RowsOnDisk:
     """Rows of a store, of which as many are read at a time as fit into an eighth of the memory."""
 
-    def __init__(self, reader: Reader, tau: float, memory: int, threads: int | None) -> None:
-        self.reader, self.tau, self.memory, self.threads = reader, tau, memory, threads
+    def __init__(self, reader: Reader, tau: float, memory: int) -> None:
+        self.reader, self.tau, self.memory = reader, tau, memory
         self.indptr = reader.array("indptr", np.int64)
         self.first = int(np.searchsorted(reader.array("lengths", np.int64), 1))  # empty rows are in no pair
         self.edges = cut_rows(self.indptr, self.first, memory // 8, BYTES_A_LEADER_ENTRY, BYTES_A_ROW)
@@ -131,4 +118,4 @@ class _RowsOnDisk:
         sizes = self.indptr[wanted + 1] - self.indptr[wanted]
         lengths = self.reader.array("lengths", np.int64)[wanted]
         classes = (marks >> KEY_BITS).astype(np.uint8)
-        return prefixed(row_starts(sizes), ids, counts, lengths, classes, self.tau, self.threads)
+        return prefixed(row_starts(sizes), ids, counts, lengths, classes, self.tau)

@@ -15,6 +15,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from spotsigs.clustering.leaders import LeaderOptions
 from spotsigs.contracts import Collection, CollectionScheme
 from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine, end_workers
 from spotsigs.errors import InputError, counted, reason, require, system_errors
@@ -288,14 +289,14 @@ class Store:
             pairs=replace(pairs, seconds=seconds, memory=self.budget // PASSING),
             skipped=skipped,
             new_from=new_from,
-            leaders=None if listed else partial(self._leaders, made, new_from),
+            leaders=None if listed else partial(self._leaders, made),
             grams=outlines.grams if has_grams else None,
             gram_bytes=self.budget // PASSING,
         )
 
-    def _leaders(self, made: str, new_from: int, **order: Any) -> tuple[Clusters, Pairs]:
+    def _leaders(self, made: str, options: LeaderOptions) -> tuple[Clusters, Pairs]:
         """Find leaders among vectors, unless another run has replaced them."""
-        result = leaders_on_disk(self.vectors, self.method.threshold, memory=self.budget, new_from=new_from, **order)
+        result = leaders_on_disk(self.vectors, self.method.threshold, options, memory=self.budget)
         self._require_unchanged(made)
         return result
 

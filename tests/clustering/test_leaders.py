@@ -16,7 +16,7 @@ from strategies import TAUS, borderline_collections, by_rows, collections, examp
 
 from spotsigs import cluster
 from spotsigs.clustering.decisions import Keep, decide
-from spotsigs.clustering.leaders import leaders_of
+from spotsigs.clustering.leaders import LeaderOptions, leaders_of
 from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.outofcore.leaders import leaders_on_disk
 from spotsigs.records import MOST_PAIRS, Pairs, Vectors
@@ -61,10 +61,10 @@ def require_same(found, expected):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
-def require_same_on_disk(clusters, pairs, rows, tau, exact_duplicates, **more):
+def require_same_on_disk(clusters, pairs, rows, tau, exact_duplicates, options):
     with tempfile.TemporaryDirectory() as folder:
         save_vectors(Path(folder, "v"), rows, exact_duplicates=exact_duplicates)
-        found, listed = leaders_on_disk(Path(folder, "v"), tau, memory=1000, **more)
+        found, listed = leaders_on_disk(Path(folder, "v"), tau, options, memory=1000)
     require_same(found, clusters)
     assert by_rows(listed) == by_rows(pairs)
     assert listed.shared.tolist() == pairs.shared.tolist()
@@ -85,13 +85,13 @@ def test_leaders_are_those_of_all_pairs(data, tau):
     every, none = all_pairs(documents, heads, tau, sections), keep is Keep.none
     order = {"priority": priority, "removed": removed}
     expected = cluster(every, **order)
-    order["sections"] = sections
+    options = LeaderOptions(**order, sections=sections, both=none)
     rows, exact_duplicates = distinct(documents, heads), ExactDuplicates(heads, heads)
-    clusters, pairs = leaders_of(rows, tau, exact_duplicates, **order, both=none, threads=threads)
+    clusters, pairs = leaders_of(rows, tau, options, exact_duplicates=exact_duplicates, threads=threads)
     require_same(clusters, expected)
     assert by_rows(pairs).items() <= by_rows(every).items()
     if data.draw(st.integers(0, 9)) == 9:  # stores take most of the time
-        require_same_on_disk(clusters, pairs, rows, tau, exact_duplicates, **order, both=none)
+        require_same_on_disk(clusters, pairs, rows, tau, exact_duplicates, options)
     decided, wanted = decide(pairs, clusters, keep), decide(every, expected, keep)
     if not none or removed is None:  # only old documents are removed, and their decisions are final
         np.testing.assert_array_equal(decided.kept, wanted.kept)
@@ -119,13 +119,12 @@ def test_leaders_among_added_documents_are_those_of_the_pairs_with_one(data, tau
     every = Pairs.build(every.i[new], every.j[new], every.similarity[new], n)
     order, keep = {"priority": priority, "removed": removed}, data.draw(st.sampled_from(Keep))
     expected = cluster(every, **order)
-    order["sections"] = sections
-    exact_duplicates, more = ExactDuplicates(heads, heads), {"new_from": new_from, "both": keep is Keep.none}
-    rows = distinct(documents, heads)
-    clusters, pairs = leaders_of(rows, tau, exact_duplicates, **order, **more)
+    options = LeaderOptions(**order, sections=sections, new_from=new_from, both=keep is Keep.none)
+    rows, exact_duplicates = distinct(documents, heads), ExactDuplicates(heads, heads)
+    clusters, pairs = leaders_of(rows, tau, options, exact_duplicates=exact_duplicates)
     require_same(clusters, expected)
     if data.draw(st.integers(0, 4)) == 4:
-        require_same_on_disk(clusters, pairs, rows, tau, exact_duplicates, **order, **more)
+        require_same_on_disk(clusters, pairs, rows, tau, exact_duplicates, options)
     assert by_rows(pairs).items() <= by_rows(every).items()
     found, wanted = (
         decide(*some, keep, earlier=~removed[:new_from]) for some in ((pairs, clusters), (every, expected))
@@ -141,7 +140,8 @@ def test_a_cluster_with_more_pairs_than_can_be_listed_is_decided(identical):
     rows = np.hstack([np.tile(np.arange(9), (n, 1)), own])
     last = np.full(n, n - 1 if identical else 0, np.int32)
     exact_duplicates = ExactDuplicates(last, last) if identical else None
-    clusters, pairs = leaders_of(Vectors.from_csr(np.arange(n + 1) * 10, rows.ravel()), 0.8, exact_duplicates)
+    vectors = Vectors.from_csr(np.arange(n + 1) * 10, rows.ravel())
+    clusters, pairs = leaders_of(vectors, 0.8, LeaderOptions(), exact_duplicates=exact_duplicates)
     assert clusters.representatives.tolist() == [0]
     assert pairs.i.tolist() == [0] * (n - 1)
     assert set(pairs.similarity.tolist()) == {1.0 if identical else 9 / 11}
