@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
 import sys
 import threading
 import time
@@ -278,6 +280,8 @@ class Ray(ClusterEngine):
         _to_standard_error()
         alone = {"num_cpus": self.processes, "include_dashboard": False, "_node_ip_address": LOOPBACK}
         try:
+            if address := re.fullmatch(r"(?:ray://)?([^/]+):(\d+)", self.address or ""):  # Ray waits for minutes
+                socket.create_connection((address[1], int(address[2])), timeout=20).close()
             ray.init(
                 address=self.address,
                 ignore_reinit_error=True,

@@ -117,7 +117,7 @@ COLLECTIONS = cases(
         ),
         "an empty folder": ("the folder {here}/pages contains no file; give another path", empty_folder),
         "a folder without any page": (
-            "none of the 1 files of {here}/pages is a page; pages begin as HTML does, or end in .html, .htm, .xhtml, no ending, .txt, .text",
+            "no file of {here}/pages is a page: pages begin as HTML does, or end in .html, .htm, .xhtml, no ending, .txt, .text; set data= of a table without a column html, text or content",
             file("pages/style.css", "p {}", "folder", "data.path={here}/pages"),
         ),
         "JSON lines for WARC": (

@@ -89,7 +89,8 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
     name = name or format_of(path, tuple(given.values()))
     require(
         not given or issubclass(FORMATS[name], RowCollection),
-        f"{path} is of the format {name}, which has no columns; leave out {', '.join(map(option, given))}",
+        f"{path} is of the format {name}, which has no columns; leave out {', '.join(map(option, given))}, "
+        f"or set {option('data')} of a table",
     )
     if "keep_by" in given:
         given["date_column"] = given.pop("keep_by")

@@ -28,6 +28,7 @@ from spotsigs.formats.input_files import (
 )
 from spotsigs.formats.writers import copy_whole
 from spotsigs.records import Document, Skipped
+from spotsigs.spelling import option
 from spotsigs.text.size_limits import in_words, largest_page
 
 _HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml[^>]*+>\s*+)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
@@ -87,8 +88,8 @@ class Folder(CopyableCollection):
         if not any(self._media_type(source) for source in sources):
             endings = ", ".join(ending or "no ending" for ending in [*self.html_suffixes, *self.text_suffixes])
             raise InputError(
-                f"none of the {len(sources)} files of {self.path} is a page; "
-                f"pages begin as HTML does, or end in {endings}"
+                f"no file of {self.path} is a page: pages begin as HTML does, or end in {endings}; "
+                f"set {option('data')} of a table without a column html, text or content"
             )
         return [partial(map, self._record, batch) for batch in _batches(sources, self.shard_bytes)]
 

@@ -239,6 +239,13 @@ def test_a_scheduler_that_does_not_answer(monkeypatch):
         list(Dask(address="tcp://127.0.0.1:9").map(square, [1]))
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9"])
+@pytest.mark.skipif(not available("ray"), reason="needs ray")
+def test_a_ray_cluster_that_does_not_answer_is_an_error_at_once(address):
+    with pytest.raises(InputError, match=f"no Ray cluster answers at {address}: .*refused"):
+        list(Ray(address=address).map(square, [1]))
+
+
 @pytest.mark.parametrize(("engine", "module"), [(Dask(workers=3), "distributed"), (Ray(workers=3), "ray")])
 def test_missing_extras_say_how_to_get_them(engine, module, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, module, None)
