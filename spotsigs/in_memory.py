@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Collection as SizedIterable
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -20,9 +21,9 @@ from spotsigs.clustering.text_kept import MOST_BYTES
 from spotsigs.contracts import Matcher, PairChunks
 from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.matching.thresholds import JoinedOnce
 from spotsigs.records import Clusters, Corpus, Pairs, Signatures, Skipped, Vectors, WordGrams
 from spotsigs.signatures.sections import Sections
+from spotsigs.storage.identity import identity
 
 SignaturesT = TypeVar("SignaturesT", bound=Any)  # Signatures, or Segments on disk
 PairsT = TypeVar("PairsT", bound=PairChunks)
@@ -124,7 +125,10 @@ class Extracted:
 
 @dataclass(frozen=True)
 class Joined:
-    """A collection ready to be matched, whose pairs one join finds for all thresholds.
+    """A collection ready to be matched, joined once for matchers that differ in their threshold alone.
+
+    A `nested` matcher, as most verified ones, finds the same candidates at each threshold and reports those that reach
+    it. A matcher without a threshold has one set of pairs. Any other matcher runs each time.
 
     Attributes
     ----------
@@ -136,18 +140,29 @@ class Joined:
 
     extracted: Extracted
     corpus: Corpus
+    _pairs: dict[str, tuple[float | None, Pairs]] = field(default_factory=dict, init=False, repr=False)
 
-    @cached_property
-    def distinct(self) -> JoinedOnce:
-        """The pairs of matchers, without those of exact duplicates."""
-        return JoinedOnce(self.corpus)
+    def joined_at(self, matcher: Matcher) -> float | None:
+        """Return the threshold of the join that has the matcher's pairs; None if the matcher has to run."""
+        lowest, _ = self._pairs.get(_without_threshold(matcher), (None, None))
+        if lowest is None or matcher.threshold is None or not matcher.nested:
+            return None
+        return lowest if lowest <= matcher.threshold else None
+
+    def distinct(self, matcher: Matcher) -> Pairs:
+        """Return the pairs of a matcher, without those of exact duplicates."""
+        method, tau = _without_threshold(matcher), matcher.threshold
+        if self.joined_at(matcher) is None and (tau is not None or method not in self._pairs):
+            self._pairs[method] = tau, matcher(self.corpus)
+        lowest, pairs = self._pairs[method]
+        return pairs if tau is None or tau == lowest else pairs.at(tau)
 
     def __call__(self, matcher: Matcher, *, crossed: bool = False) -> Matched[Signatures, Pairs]:
         """Return the pairs of a matcher, and those of the exact duplicates; with a reference, those that count.
 
         If ``crossed``, these are the pairs of a reference's document with another one.
         """
-        joined_at, new_from = self.distinct.at(matcher), self.extracted.signatures.new_from
+        joined_at, new_from = self.joined_at(matcher), self.extracted.signatures.new_from
         pairs = self.extracted.exact_duplicates.spread(self.distinct(matcher))
         if new_from:
             pairs = matcher.with_reference(pairs, new_from)
@@ -176,3 +191,8 @@ class Joined:
             grams=None if grams is None else lambda: iter((grams,)),
             **more,
         )
+
+
+def _without_threshold(matcher: Matcher) -> str:
+    """Return the identity of a matcher without its threshold."""
+    return json.dumps(identity(matcher.at(1.0)))

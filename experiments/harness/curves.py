@@ -52,7 +52,7 @@ def quality_curve(
 ) -> dict[str, Any]:
     """Evaluate a method at each threshold.
 
-    One join serves all thresholds of a verified matcher, see `spotsigs.matching.thresholds.JoinedOnce`.
+    One join serves all thresholds of a verified matcher, see `spotsigs.in_memory.Joined`.
 
     Parameters
     ----------

@@ -177,7 +177,7 @@ def _in_memory(method: Method, run: Run, known: Known) -> Result:
     new_from = signatures.new_from
     labelled = not new_from and any(name is not None for name in signatures.clusters)
     listed = run.output.pairs or run.output.page or labelled
-    own_join = joined.distinct.at(method.matcher) is None
+    own_join = joined.joined_at(method.matcher) is None
     if own_join and listed:
         method.matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
     with PeakMemory() as memory:

@@ -9,11 +9,11 @@ from baselines.imatch import IMatch
 from baselines.lsh import Lsh
 from baselines.lsh_native import LshNative
 from baselines.simhash import SimHash
+from spotsigs.in_memory import Joined
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.matching.thresholds import JoinedOnce
 from spotsigs.records import Corpus, Vectors
 
 TAUS = (0.3, 0.44, 0.6, 1.0)
@@ -24,9 +24,9 @@ MATCHERS = [SpotSigs(), SpotSigsTight(), BruteForce(), Containment(), Lsh(), Lsh
 @given(rows=st.lists(st.dictionaries(st.integers(0, 8), st.integers(1, 3), max_size=6), min_size=2, max_size=12))
 def test_cut_pairs_are_those_of_a_join_at_the_threshold(matcher, rows):
     corpus = Corpus(Vectors.from_counters(rows))
-    joined = JoinedOnce(corpus)
+    joined = Joined(None, corpus)
     for tau in TAUS:
-        found, own = joined(matcher.at(tau)), matcher.at(tau)(corpus)
+        found, own = joined.distinct(matcher.at(tau)), matcher.at(tau)(corpus)
         for name in ("i", "j", "similarity"):
             assert np.array_equal(getattr(found, name), getattr(own, name))
 
@@ -39,10 +39,10 @@ def test_it_joins_once_for_thresholds_that_ascend():
             ran.append(self.tau)
             return super().__call__(corpus)
 
-    joined = JoinedOnce(Corpus(Vectors.from_sets([{1, 2, 3}, {1, 2, 3}, {1, 2, 4}])))
+    joined = Joined(None, Corpus(Vectors.from_sets([{1, 2, 3}, {1, 2, 3}, {1, 2, 4}])))
     for tau in (0.4, 0.9, 0.4, 0.3):
-        joined(Counting(tau=tau))
-    joined(Counting(tau=0.9, threads=1))  # another method
+        joined.distinct(Counting(tau=tau))
+    joined.distinct(Counting(tau=0.9, threads=1))  # another method
     assert ran == [0.4, 0.3, 0.9]
 
 
@@ -59,8 +59,8 @@ def test_a_method_without_a_threshold_runs_once_and_an_unverified_one_each_time(
             ran.append("imatch")
             return super().__call__(corpus)
 
-    joined = JoinedOnce(Corpus(Vectors.from_sets([{1, 2, 3}, {1, 2, 3}, {1, 2, 4}])))
+    joined = Joined(None, Corpus(Vectors.from_sets([{1, 2, 3}, {1, 2, 3}, {1, 2, 4}])))
     for matcher in (Lexicon(), Lexicon(), Each(), Each()):
-        joined(matcher)
+        joined.distinct(matcher)
     assert ran.count("imatch") == 1
     assert ran.count("simhash") == (1 if Each().threshold is None else 2)
