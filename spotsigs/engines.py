@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from itertools import chain, islice
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError, as_count, did_you_mean, either, require, shown
@@ -37,32 +37,26 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-class Engine(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Engine:
     """An engine runs tasks, which name their input."""
 
     @property
     def processes(self) -> int:
         """Concurrent worker processes; 0 if all tasks run in the calling process."""
-        ...
+        return 0
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
         """Yield ``function(task)`` for every task, in task order; if closed early, cancel the tasks that wait."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Serial:
-    """All tasks in this process, one after the other: for debugging and small collections."""
-
-    processes: ClassVar[int] = 0
-
-    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
-        """Yield ``function(task)`` for every task, in task order."""
         yield from map(function, tasks)
 
 
+class Serial(Engine):
+    """All tasks in this process, one after the other: for debugging and small collections."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class WorkerEngine:
+class WorkerEngine(Engine):
     """An engine with worker processes: the base of those below.
 
     Attributes
@@ -349,7 +343,7 @@ def _submitted(submit: Callable[[Task], Any], task: Task) -> Any:
         return future
 
 
-ENGINES: dict[str, type[Serial | Processes | Dask | Ray]] = {
+ENGINES: dict[str, type[Engine]] = {
     "processes": Processes, "serial": Serial, "dask": Dask, "ray": Ray,
 }  # fmt: skip
 """Engines by name."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Computed:
+class Computed(Engine):
     """An engine whose results were computed before.
 
     Attributes
@@ -124,9 +124,8 @@ class Computed:
     """
 
     results: Sequence[Any]
-    processes: ClassVar[int] = 0
 
-    def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
+    def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Generator[Any, None, None]:
         """Yield the results."""
         yield from self.results
 
