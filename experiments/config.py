@@ -36,7 +36,7 @@ from spotsigs.method import Method
 from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.signatures.idf import Idf
 from spotsigs.spelling import ELSEWHERE, spelled
-from spotsigs.storage.atomic import path_of
+from spotsigs.storage.atomic import failed_path
 
 if TYPE_CHECKING:
     from spotsigs.runs.stages import Run
@@ -541,7 +541,7 @@ def _explain(error: Exception) -> str:
     if isinstance(error, ValueError) and "Config group override must be" in str(error):
         return "a group takes the name of one of its choices; `python run.py --help` lists them"
     if isinstance(error, OSError) and error.strerror:
-        path = path_of(error) or "the system"
+        path = failed_path(error) or "the system"
         if error.errno in (EROFS, ENOSPC, EDQUOT):
             return f"{path} cannot be written: {reason(error)}; give another path"
         advice = "; give another path" if error.errno in (EACCES, ENOTDIR, EEXIST, ENAMETOOLONG) else ""

@@ -151,8 +151,8 @@ def near_duplicates(
     )  # fmt: skip
     runs = engine_of(engine, workers=workers, address=address)
     columns = {"text": text, "html": html, "id": id}
-    have = _Pages(input_pages(pages, columns, kept=False), id, _reference(against, columns))
-    return _find(method, have, runs, tau is None).pairs()
+    given = _Pages(input_pages(pages, columns, kept=False), id, _reference(against, columns))
+    return _match(method, given, runs, tau is None).pairs()
 
 
 @_states_where
@@ -238,14 +238,14 @@ def dedup(
     )  # fmt: skip
     runs = engine_of(engine, workers=workers, address=address)
     columns = {"text": text, "html": html, "id": id}
-    have = input_pages(pages, columns | {"date": date})
-    result = _find(method, _Pages(have, id, _reference(against, columns)), runs, tau is None, listed=False)
+    source = input_pages(pages, columns | {"date": date})
+    result = _match(method, _Pages(source, id, _reference(against, columns)), runs, tau is None, listed=False)
     order = result.method.keep
-    dates = result.dates(have.column(date), order) if order in (Keep.newest, *BY_SCORE) else None
+    dates = result.dates(source.column(date), order) if order in (Keep.newest, *BY_SCORE) else None
     decisions, _ = result.method.decide(result.matched, dates=dates)
     kept = np.ones(result.n, np.bool_)
     kept[result.positions] = decisions.kept[result.matched.new_from :]
-    return cast(PagesT, have.take(np.flatnonzero(kept).tolist()))
+    return cast(PagesT, source.take(np.flatnonzero(kept).tolist()))
 
 
 def _reference(against: Any, columns: dict[str, str]) -> InputPages | None:
@@ -254,18 +254,18 @@ def _reference(against: Any, columns: dict[str, str]) -> InputPages | None:
     return None if pages is None else input_pages(pages, columns, kept=False)
 
 
-def _find(method: Method, given: _Pages, engine: Engine, default_tau: bool, *, listed: bool = True) -> _Found:
+def _match(method: Method, given: _Pages, engine: Engine, default_tau: bool, *, listed: bool = True) -> _PagePairs:
     """Match the pages, if wanted at the default threshold of their kind; warn about those that cannot be read."""
     if default_tau:
-        pages = iter(given.have.pages)
+        pages = iter(given.source.pages)
         first = list(islice(pages, defaults.PROBED))
-        given.have = replace(given.have, pages=chain(first, pages))
+        given.source = replace(given.source, pages=chain(first, pages))
         method = method.at(defaults.tau((page.content for page in first), method.removes_templates))
     prepare(steps_of(method, listed=listed))
     matched = method.match(given, engine, listed=listed)
     effects = {"": "cannot be read, compared with no other page and kept", REFERENCE: "of the reference cannot be read"}
     sizes = {}
-    for prefix, have in given.parts().items():
+    for prefix, source in given.parts().items():
         skipped = {
             int(record.id.removeprefix(prefix)): record.reason
             for record in matched.skipped
@@ -273,13 +273,13 @@ def _find(method: Method, given: _Pages, engine: Engine, default_tau: bool, *, l
         }
         sizes[prefix] = len(skipped)
         if skipped:
-            _warn(effects[prefix], skipped, have.column(given.name))
+            _warn(effects[prefix], skipped, source.column(given.name))
     numbers = np.array([int(number.removeprefix(REFERENCE)) for number in matched.doc_ids], np.int64)
     old, new = np.split(numbers, [matched.new_from])
-    return _Found(method, matched, new, len(new) + sizes[""], given.have.column(given.name), old, given.reference)
+    return _PagePairs(method, matched, new, len(new) + sizes[""], given.source.column(given.name), old, given.reference)
 
 
-class _Found(NamedTuple):
+class _PagePairs(NamedTuple):
     """Pairs of the pages that could be read."""
 
     method: Method
@@ -339,12 +339,12 @@ def _warn(what: str, reasons: Mapping[int, str], names: Sequence[Any] | None) ->
 class _Pages(Collection):
     """The pages of the reference and the input, read once; as a sequence, shards, few of which are in memory."""
 
-    def __init__(self, have: InputPages, name: str, reference: InputPages | None) -> None:
-        self.have, self.name, self.pages, self.reference = have, name, have.n, reference
+    def __init__(self, source: InputPages, name: str, reference: InputPages | None) -> None:
+        self.source, self.name, self.pages, self.reference = source, name, source.n, reference
 
     def parts(self) -> dict[str, InputPages]:
         """Return the pages by the beginning of their names."""
-        return ({} if self.reference is None else {REFERENCE: self.reference}) | {"": self.have}
+        return ({} if self.reference is None else {REFERENCE: self.reference}) | {"": self.source}
 
     @property
     def reference_shards(self) -> int:
@@ -363,15 +363,17 @@ class _Pages(Collection):
         return 0  # not known before reading
 
     def __iter__(self) -> Iterator[Shard]:
-        for have in self.parts().values():
-            numbered = iter(enumerate(have.pages))
+        for source in self.parts().values():
+            numbered = iter(enumerate(source.pages))
             while batch := list(islice(numbered, BATCH)):
-                yield partial(starmap, _document, [(self._checked(number, page, have), page) for number, page in batch])
+                yield partial(
+                    starmap, _document, [(self._checked(number, page, source), page) for number, page in batch]
+                )
 
-    def _checked(self, number: int, page: InputPage, have: InputPages) -> int:
+    def _checked(self, number: int, page: InputPage, source: InputPages) -> int:
         """Return the number of a page, whose content must be text or bytes."""
         if not isinstance(page.content, (str, bytes, NoneType)):
-            names = have.column(self.name)
+            names = source.column(self.name)
             name = number if names is None else repr(names[number])
             raise InputError(f"page {name} is a {type(page.content).__name__}; give str or bytes")
         return number

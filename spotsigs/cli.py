@@ -525,8 +525,8 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
-        from spotsigs.storage.atomic import path_of
+        from spotsigs.storage.atomic import failed_path
 
-        return f"{path_of(error) or 'the system'}: {reason(error)}"
+        return f"{failed_path(error) or 'the system'}: {reason(error)}"
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     return f"unexpected {type(error).__name__}: {first} (SPOTSIGS_DEBUG=1 shows where)"

@@ -21,7 +21,7 @@ def set_cache_folder() -> None:
     example in a container without a home folder. It unpickles the cache, so that the folder must be owned by the user
     and closed to others; otherwise a new one is created.
     """
-    if sys.platform != "linux" or KEY in os.environ or any(map(_is_writable, _usual_places())):
+    if sys.platform != "linux" or KEY in os.environ or any(map(_is_writable, _default_folders())):
         return
     folder = Path(tempfile.gettempdir(), f"spotsigs-kernels-{os.getuid()}")
     os.environ[KEY] = str(folder) if _is_mine(folder) else tempfile.mkdtemp(prefix="spotsigs-kernels-")
@@ -29,7 +29,7 @@ def set_cache_folder() -> None:
         sys.modules["numba"].core.config.reload_config()
 
 
-def _usual_places() -> list[Path]:
+def _default_folders() -> list[Path]:
     """Return the cache folders of numba: next to the source, and in the user's cache folder."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return [Path(__file__).parent / "__pycache__", Path(cache)]
@@ -81,7 +81,7 @@ def marker(package: Path, what: str = "") -> Path:
 
 def _cache_of(folder: Path) -> Path:
     """Return the folder in which numba caches the kernels of a folder's modules."""
-    named = os.environ.get(KEY) or ("" if _is_writable(_usual_places()[0]) else str(_usual_places()[1] / "numba"))
+    named = os.environ.get(KEY) or ("" if _is_writable(_default_folders()[0]) else str(_default_folders()[1] / "numba"))
     if not named:
         return folder / "__pycache__"
     return Path(named, f"{folder.name}_{sha1(str(folder).encode(), usedforsecurity=False).hexdigest()}")

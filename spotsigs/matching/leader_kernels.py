@@ -172,7 +172,7 @@ def _insert(batch: Indexed, y: Any, tau: Any) -> None:
 
 
 @kernel
-def _meet(
+def _probe(
     rows: Prefixed, r: Any, old: Any, batch: Indexed, tau: Any, counts: Any, touched: Any, candidates: Any
 ) -> Any:
     """Write the leaders that share enough weight in the prefixes with a row; return their number."""
@@ -240,7 +240,7 @@ def find_leaders(batch: Indexed, tau: Any, covered: Any) -> None:
             continue
         if not batch.units.old[y]:
             r = batch.units.row_of[y]
-            for k in range(_meet(batch.rows, r, batch.units.old[y], batch, tau, counts, touched, candidates)):
+            for k in range(_probe(batch.rows, r, False, batch, tau, counts, touched, candidates)):
                 value = _similarity(batch.rows, r, batch, candidates[k])
                 if _are_near(value, tau, batch.units, y, batch.units, candidates[k]):
                     covered[y] = True
@@ -263,7 +263,7 @@ def find_nearest(
     counts, touched, candidates = np.zeros(n, np.uint8), np.empty(n, np.int32), np.empty(n, np.int32)
     for x in range(begin, end):
         u, r = units.numbers[x], units.row_of[x]
-        for k in range(_meet(rows, r, units.old[x], batch, tau, counts, touched, candidates)):
+        for k in range(_probe(rows, r, units.old[x], batch, tau, counts, touched, candidates)):
             y = batch.units.numbers[candidates[k]]
             value = _similarity(rows, r, batch, candidates[k])
             if _are_near(value, tau, units, x, batch.units, candidates[k]):

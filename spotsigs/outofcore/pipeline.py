@@ -37,7 +37,7 @@ from spotsigs.signatures.main_content import MainContent
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_removal import TemplateRemoval
 from spotsigs.spelling import option
-from spotsigs.storage.atomic import alone, path_of
+from spotsigs.storage.atomic import alone, failed_path
 from spotsigs.storage.identity import difference, identity, restored
 from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
 from spotsigs.storage.store import Reader, StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
@@ -316,7 +316,7 @@ class Store:
             try:
                 yield
             except OSError as error:
-                at = path_of(error) or self.folder
+                at = failed_path(error) or self.folder
                 rest = f"complete results in the store {self.folder} are kept, and the same command resumes"
                 raise InputError(f"{at}: {reason(error)}; {rest}") from error
 

@@ -14,7 +14,7 @@ from spotsigs.storage.atomic import staging_folder
 from spotsigs.storage.locations import as_path, is_remote
 from spotsigs.storage.store import claim
 
-OWN = "of-this-run.json"
+RUN_MARKER = "of-this-run.json"
 """File of a store of a single run; only such stores are deleted."""
 
 
@@ -29,13 +29,13 @@ def store_of_run(method: Method, collection: Any, folder: Path) -> Path:
         if other != path:
             discard(other)
     if not path.exists():
-        claim(path, OWN, {"run": str(folder)})
+        claim(path, RUN_MARKER, {"run": str(folder)})
     return path
 
 
 def discard(store: Path) -> None:
     """Delete the store of a single run, and no other; if that fails, the next run deletes it."""
-    if (store / OWN).is_file():
+    if (store / RUN_MARKER).is_file():
         with suppress(OSError), staging_folder(store) as gone:
             os.replace(store, gone / store.name)
 
@@ -44,5 +44,5 @@ def kept_store(store: str) -> Path:
     """Return the path of a store that the user names; that of a single run is no longer deleted."""
     named = as_path(store)
     if not is_remote(named):
-        (named / OWN).unlink(missing_ok=True)
+        (named / RUN_MARKER).unlink(missing_ok=True)
     return named

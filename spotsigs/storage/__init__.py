@@ -1,1 +1,1 @@
-"""Files: places here and elsewhere, files that appear whole or not at all, stores of arrays."""
+"""Files: local and remote paths, atomic writes, stores of arrays."""

@@ -153,7 +153,7 @@ def destination(path: Path) -> Path:
     return Path(*(part for part in path.parts if _MARK not in part))
 
 
-def path_of(error: OSError) -> Path | None:
+def failed_path(error: OSError) -> Path | None:
     """Return the final path of the file of an error of the system, if the error names one."""
     return destination(Path(error.filename)) if isinstance(error.filename, str) else None
 

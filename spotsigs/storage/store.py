@@ -194,7 +194,7 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
         If the path is something other than a store, or cannot be written to.
     """
     folder = as_path(folder)
-    if _holds_something_else(folder):
+    if _is_foreign(folder):
         raise InputError(f"{folder} is no store and will not be overwritten; give another path")
     failure = f"the store {destination(folder)} cannot be written"
     with system_errors(failure, "; give another path"), staging_folder(folder) as temporary:
@@ -214,7 +214,7 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
             _put_in_place(writer.folder, folder, temporary)
 
 
-def _holds_something_else(folder: Path) -> bool:
+def _is_foreign(folder: Path) -> bool:
     if is_remote(folder):  # arrays without a manifest are those of a killed process
         names = locations.sizes(folder)
         return _MANIFEST not in names and not all(name.endswith(".npy") for name in names)

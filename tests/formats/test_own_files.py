@@ -13,7 +13,7 @@ from test_bad_input import content, former, front_door  # noqa: F401 - fixtures
 from spotsigs.errors import InputError
 from spotsigs.formats.folder import Folder
 from spotsigs.outofcore.segments import source_of
-from spotsigs.runs.stores import OWN
+from spotsigs.runs.stores import RUN_MARKER
 from spotsigs.storage.locations import content_of
 
 RUN = ("data=tiny", "engine=serial", "memory=1GB")
@@ -38,7 +38,7 @@ def test_what_a_stopped_run_made_for_itself_goes(front_door, tmp_path):  # noqa:
     """One store with the mark of a run, one that has only such a name."""
     for name in ("store-0123456789abcdef", "store-fedcba9876543210"):
         (tmp_path / "run" / name / "segments").mkdir(parents=True)
-    (tmp_path / "run" / "store-0123456789abcdef" / OWN).write_text("{}")
+    (tmp_path / "run" / "store-0123456789abcdef" / RUN_MARKER).write_text("{}")
     assert front_door(*RUN, f"hydra.run.dir={tmp_path}/run")[0] == 0
     assert [path.name for path in (tmp_path / "run").glob("store-*")] == ["store-fedcba9876543210"]
 
@@ -46,7 +46,7 @@ def test_what_a_stopped_run_made_for_itself_goes(front_door, tmp_path):  # noqa:
 def test_a_store_of_a_stopped_run_that_the_user_names_is_the_users(front_door, tmp_path):  # noqa: F811
     store = tmp_path / "run" / "store-0123456789abcdef"
     store.mkdir(parents=True)
-    (store / OWN).write_text("{}")
+    (store / RUN_MARKER).write_text("{}")
     assert front_door(*RUN, f"hydra.run.dir={tmp_path}/run", f"store={store}")[0] == 0
     assert front_door(*RUN, f"hydra.run.dir={tmp_path}/run")[0] == 0
     assert (store / "vectors" / "store.json").exists()
