@@ -1,4 +1,4 @@
-"""``run.py`` and ``spotsigs`` in the process of the tests, without the seconds of a new interpreter and its imports."""
+"""``run.py`` and ``spotsigs`` in the process of the tests, without the seconds of a new interpreter, or in another."""
 
 from __future__ import annotations
 
@@ -42,6 +42,19 @@ def program(arguments):
 def command(*arguments, cwd=ROOT, **environment) -> subprocess.CompletedProcess[str]:
     """Run ``spotsigs`` and return its exit code, output and errors."""
     return _captured(runpy.run_module, "spotsigs", arguments, cwd, environment)
+
+
+def started(*words, program=("-m", "spotsigs"), cwd=ROOT, environment=(), **more) -> subprocess.Popen:
+    """Start ``spotsigs``, or a program, in a process of its own; `more` are further arguments of `Popen`."""
+    variables = os.environ | {"PYTHONPATH": str(ROOT)} | dict(environment)
+    return subprocess.Popen([sys.executable, *program, *map(str, words)], cwd=cwd, env=variables, **more)
+
+
+def process(*words, **more) -> subprocess.CompletedProcess[str]:
+    """Run a process that `started` starts, and return its exit code, output and errors."""
+    run = started(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+    out, err = run.communicate()
+    return subprocess.CompletedProcess(words, run.returncode, out, err)
 
 
 def _captured(run, program, arguments, cwd, environment) -> subprocess.CompletedProcess[str]:

@@ -9,12 +9,11 @@ import re
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from in_process import command
+from in_process import ROOT, command, process, started
 
 from spotsigs import dedup
 from spotsigs.cli import VERBS, main, parser, planned
@@ -23,25 +22,15 @@ from spotsigs.formats.detect_format import format_of
 from spotsigs.outofcore.pipeline import Store
 from spotsigs.terminal import expand_home
 
-ROOT = Path(__file__).parents[2]
 TINY = ROOT / "data" / "tiny"
 
 
-def spotsigs(*words, cwd=None, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "spotsigs", *map(str, words)],
-        cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, capture_output=True, text=True,
-    )  # fmt: skip
-
-
-def rows(path, name):
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """A table of twelve pages, whose text is the column body."""
+    path = tmp_path_factory.mktemp("rows") / "pages.parquet"
     texts = [page.read_text("utf-8", "replace") for page in sorted(TINY.rglob("*.html"))[:12]]
-    table = {"id": [f"row-{k}" for k in range(len(texts))], name: texts}
-    if path.suffix == ".parquet":
-        pq.write_table(pa.table(table), path)
-    else:
-        lines = (json.dumps(dict(zip(table, row, strict=True))) + "\n" for row in zip(*table.values(), strict=True))
-        path.write_bytes(gzip.compress("".join(lines).encode()))
+    pq.write_table(pa.table({"id": [f"row-{k}" for k in range(len(texts))], "body": texts}), path)
     return path
 
 
@@ -70,17 +59,16 @@ class TestFormats:
             format_of(str(tmp_path / "x.png"))
 
 
-def test_pairs_and_clusters_are_tables_on_standard_output(tmp_path):
-    path = rows(tmp_path / "pages.parquet", "body")
-    done = command("pairs", path, "--text", "body", "--tau", 0.3, "--workers", 1, cwd=tmp_path)
+def test_pairs_and_clusters_are_tables_on_standard_output(rows, tmp_path):
+    done = command("pairs", rows, "--text", "body", "--tau", 0.3, "--workers", 1, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     header, *lines = done.stdout.splitlines()
     assert header == "doc_a\tdoc_b\tsimilarity\tshared\tunion"
     assert lines
     assert all(float(line.split("\t")[2]) >= 0.3 for line in lines)
     assert "12 documents" in done.stderr or "12 pages" in done.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["pages.parquet"]
-    clusters = command("cluster", path, "--text", "body", "--tau", 0.3, "--workers", 1, cwd=tmp_path).stdout
+    assert not list(tmp_path.iterdir())
+    clusters = command("cluster", rows, "--text", "body", "--tau", 0.3, "--workers", 1, cwd=tmp_path).stdout
     assert len(clusters.splitlines()) == 13
 
 
@@ -97,9 +85,8 @@ def test_a_store_that_no_run_has_decided_has_no_threshold(tmp_path):
     assert planned(words, tmp_path)[0].tau == 0.25
 
 
-def test_a_threshold_is_proposed(tmp_path, capsys):
-    path = rows(tmp_path / "pages.parquet", "body")
-    main(["threshold", str(path), "--text", "body", "--workers", "1", "--out", str(tmp_path / "out")])
+def test_a_threshold_is_proposed(rows, tmp_path, capsys):
+    main(["threshold", str(rows), "--text", "body", "--workers", "1", "--out", str(tmp_path / "out")])
     [page] = (tmp_path / "out").rglob("threshold.html")
     assert str(page.relative_to(tmp_path)) in capsys.readouterr().out
     assert "pairs to judge" in page.read_text()
@@ -171,14 +158,28 @@ def test_help_and_version_import_nothing_heavy(words):
         "heavy = {'numpy', 'numba', 'scipy', 'pyarrow', 'pandas', 'hydra', 'omegaconf', 'yaml', 'email', 'ssl'}\n"
         "print(heavy & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code, *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = process(*words, program=("-c", code))
     assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_the_package_imports_nothing_before_it_is_used():
     code = "import sys, spotsigs; print({'numpy', 'numba', 'scipy', 'pyarrow', 'psutil'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert process(program=("-c", code)).stdout.strip() == "set()"
+
+
+IN_TURN = """
+import json, sys
+from spotsigs.cli import main
+for words in json.loads(sys.argv[1]): main(words)
+"""
+
+
+def in_turn(*commands, before="", **more):
+    """Run commands one after the other in one process, after other code."""
+    words = json.dumps([list(map(str, words)) for words in commands])
+    done = process(words, program=("-c", before + IN_TURN), **more)
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 BARE = """
@@ -189,32 +190,22 @@ class Absent:
         if name.partition(".")[0] in {names}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Absent())
-from spotsigs.__main__ import main
-main()
 """
 EXTRAS = {"hydra", "omegaconf", "jinja2", "matplotlib", "pandas", "pooch", "datasketch", "yaml", "experiments", "data"}
-
-
-def plain(*words, cwd):
-    """Run the command without what only the extras install, and outside of a checkout's packages."""
-    return subprocess.run(
-        [sys.executable, "-c", BARE.format(names=EXTRAS), *map(str, words)],
-        cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
-    )  # fmt: skip
+"""What only the extras install, and a checkout's other packages."""
 
 
 def test_every_verb_works_on_the_plain_install(tmp_path):
     """threshold imported the experiments; inspect needed jinja2."""
     (tmp_path / "x.jsonl").write_text('{"text": "the cat is on a mat"}\n{"text": "the cat is on a mat, too"}\n')
-    for words in (
-        ["inspect", TINY, "--no-open", "--workers", 1],
-        ["threshold", TINY, "--workers", 1],
-        ["dedup", "x.jsonl", "--out", "kept", "--workers", 1],
-        ["pairs", TINY, "--workers", 1, "--store", "my.store", "--boilerplate", "keep"],
-        ["pairs", TINY / "ferry" / "wire.html", "--against", "my.store", "--workers", 1],
-    ):
-        done = plain(*words, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+    commands = (
+        ("inspect", TINY, "--no-open"),
+        ("threshold", TINY),
+        ("dedup", "x.jsonl", "--out", "kept"),
+        ("pairs", TINY, "--store", "my.store", "--boilerplate", "keep"),
+        ("pairs", TINY / "ferry" / "wire.html", "--against", "my.store"),
+    )
+    in_turn(*((*words, "--workers", 1) for words in commands), before=BARE.format(names=EXTRAS), cwd=tmp_path)
     assert (tmp_path / "spotsigs-inspect" / "clusters.html").is_file()
     assert (tmp_path / "spotsigs-threshold" / "threshold.html").is_file()
 
@@ -312,45 +303,46 @@ def test_a_finished_copy_is_replaced_on_request(tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
+TABLES = tuple((verb, "x.jsonl", "--workers", 1) for verb in ("pairs", "cluster"))
 HOSTILE = "evil\x1b]0;owned\x07\u202egnp.exe\u2066\r\u00e9\u4e2d\ud83d\ude00"
 
 
+def of_one_text(path, name):
+    """Write two documents of one text, whose ids begin with a name."""
+    path.write_text("".join(json.dumps({"id": f"{name}{k}", "text": "the cat is on a mat"}) + "\n" for k in range(2)))
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
-@pytest.mark.parametrize("verb", ["pairs", "cluster"])
-def test_a_terminal_gets_no_character_that_it_interprets(tmp_path, verb):
+def test_a_terminal_gets_no_character_that_it_interprets(tmp_path):
     """Ids were printed as they are: escape sequences and bidirectional controls reached the terminal."""
     import pty
 
-    lines = [json.dumps({"id": f"{HOSTILE}{k}", "text": "the cat is on a mat"}) for k in range(2)]
-    (tmp_path / "x.jsonl").write_text("\n".join(lines))
+    of_one_text(tmp_path / "x.jsonl", HOSTILE)
     master, slave = pty.openpty()
-    command = [sys.executable, "-m", "spotsigs", verb, "x.jsonl", "--workers", "1"]
-    run = subprocess.Popen(
-        command, cwd=tmp_path, stdout=slave, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
+    words = json.dumps([list(map(str, words)) for words in TABLES])
+    run = started(words, program=("-c", IN_TURN), cwd=tmp_path, stdout=slave, stderr=subprocess.PIPE)
     os.close(slave)
-    shown = b""
+    printed = b""
     try:
         while block := os.read(master, 65536):
-            shown += block
+            printed += block
     except OSError:  # the other end is closed
         pass
     _, err = run.communicate()
     assert run.returncode == 0, err
-    text = shown.decode().replace("\r\n", "\n")
-    assert r"evil\x1b]0;owned\x07\u202egnp.exe\u2066\ré中😀0" in text
+    text = printed.decode().replace("\r\n", "\n")
+    assert (
+        text.count(r"evil\x1b]0;owned\x07\u202egnp.exe\u2066\ré中😀0") == 4
+    )  # in a pair, as a member, and twice as the representative
     assert not [c for c in text if not c.isprintable() and c not in "\n\t"]
     assert b"\x1b" not in err
 
 
-@pytest.mark.parametrize("verb", ["pairs", "cluster"])
-def test_a_terminal_of_ascii_gets_escapes(tmp_path, verb):
+def test_a_terminal_of_ascii_gets_escapes(tmp_path):
     """UnicodeEncodeError ended the table."""
-    lines = [json.dumps({"id": f"caf\u00e9 \ud83d\ude00 \u4e2d{k}", "text": "the cat is on a mat"}) for k in range(2)]
-    (tmp_path / "x.jsonl").write_text("\n".join(lines))
-    done = spotsigs(verb, "x.jsonl", "--workers", 1, cwd=tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    assert done.returncode == 0, done.stderr
-    assert "caf\\xe9 \\U0001f600 \\u4e2d0" in done.stdout
+    of_one_text(tmp_path / "x.jsonl", "caf\u00e9 \ud83d\ude00 \u4e2d")
+    done = in_turn(*TABLES, cwd=tmp_path, environment={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    assert done.stdout.count("caf\\xe9 \\U0001f600 \\u4e2d0") == 4
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "dedup"])

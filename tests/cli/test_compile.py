@@ -1,11 +1,9 @@
 """Compilation of the kernels before the stages of a run."""
 
-import subprocess
-import sys
 from itertools import chain
 
 import pytest
-from in_process import ROOT
+from in_process import ROOT, process
 
 from spotsigs.compile import STEPS, balanced_groups
 
@@ -22,17 +20,17 @@ def signatures():
 for name in %s:
     STEPS[name][1]()
 before = signatures()
-cli.main(%s)
+for words in %s:
+    cli.main(words)
 print({name: kinds for name, kinds in signatures().items() if kinds - before.get(name, set())})
 """
 
 
-@pytest.mark.parametrize("verb", ["dedup", "cluster"])
-def test_a_run_calls_no_kernel_that_no_step_has_compiled(tmp_path, verb):
-    words = [verb, str(ROOT / "data" / "tiny"), "--out", str(tmp_path / "out"), "--workers", "1"]
+def test_a_run_calls_no_kernel_that_no_step_has_compiled(tmp_path):
+    tiny = str(ROOT / "data" / "tiny")
+    words = [[verb, tiny, "--out", str(tmp_path / verb), "--workers", "1"] for verb in ("dedup", "cluster")]
     code = COUNTED % (list(STEPS), words)
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "{}"
+    assert process(program=("-c", code)).stdout.splitlines()[-1] == "{}"
 
 
 @pytest.mark.parametrize("processes", [1, 2, 3, 8])

@@ -6,17 +6,15 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
+from in_process import ROOT, process, started
 
 from spotsigs import terminal
 from spotsigs.spelling import command_spelling
 
-ROOT = Path(__file__).parents[2]
 TINY = ROOT / "data" / "tiny"
 STOPPED = "stopped: finished results are complete, others are not written"
 DEDUP = ("dedup", TINY, "--out", "kept", "--workers", 2)
@@ -24,15 +22,7 @@ DEDUP = ("dedup", TINY, "--out", "kept", "--workers", 2)
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no process groups")
 
 
-def started(cwd, *words):
-    return subprocess.Popen(
-        [sys.executable, "-m", "spotsigs", *map(str, words)], cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
-
-
-def finished(path):
-    return (path / "kept-results" / "metrics.json").exists(), (path / "kept").exists()
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
 
 
 def check_stopped(folder, run, sent, where):
@@ -41,13 +31,13 @@ def check_stopped(folder, run, sent, where):
     assert "Traceback" not in err, (where, err)
     assert run.returncode in (0, 128 + sent, -sent), (where, run.returncode, err)
     if run.returncode == 0:
-        assert finished(folder) == (True, True)
+        assert (folder / "kept-results" / "metrics.json").exists()
         assert "kept ->" in out
     else:
         assert not list(folder.iterdir()), where
         if run.returncode > 0:
             assert err.splitlines()[-1].startswith(STOPPED)
-        again = started(folder, *DEDUP)
+        again = started(*DEDUP, cwd=folder, **PIPES)
         _, err = again.communicate(timeout=120)
         assert again.returncode == 0, (where, err)
     assert sorted(path.name for path in folder.iterdir()) == ["kept", "kept-results"]
@@ -57,6 +47,8 @@ def check_stopped(folder, run, sent, where):
 WAITS = """
 import sys, time
 import spotsigs.runs.runner as runner
+from spotsigs import terminal
+terminal.FINISH_SECONDS = 2.0
 name, *words = sys.argv[1:]
 step = getattr(runner, name)
 def waits(*given, **named):
@@ -73,11 +65,7 @@ if __name__ == "__main__":
 
 def waiting(folder, step, *words):
     """Start a run that waits for a line at a step of `spotsigs.runs.runner`."""
-    run = subprocess.Popen(
-        [sys.executable, "-c", WAITS, step, *map(str, words or DEDUP)], cwd=folder, start_new_session=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    run = started(step, *(words or DEDUP), program=("-c", WAITS), cwd=folder, stdin=subprocess.PIPE, **PIPES)
     assert run.stdout.readline() == "waiting\n"
     return run
 
@@ -103,10 +91,8 @@ def test_a_signal_ends_a_finished_command_at_once(tmp_path):
     """A library that does not let the interpreter end: SIGINT and SIGTERM were ignored."""
     code = "import atexit, time\nfrom spotsigs.__main__ import main\natexit.register(time.sleep, 60)\nmain()\n"
     for number, sent in enumerate([signal.SIGINT, signal.SIGTERM]):
-        run = subprocess.Popen(
-            [sys.executable, "-c", code, "dedup", TINY, "--out", f"kept{number}", "--workers", "1"], cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        words = ("dedup", TINY, "--out", f"kept{number}", "--workers", 1)
+        run = started(*words, program=("-c", code), cwd=tmp_path, stdout=subprocess.PIPE, text=True)
         while not run.stdout.readline().startswith("results:"):
             pass
         time.sleep(0.5)
@@ -120,8 +106,9 @@ def test_sigterm_leaves_a_command_with_published_results_some_seconds(tmp_path):
     began = time.monotonic()
     run.send_signal(signal.SIGTERM)
     assert run.wait(timeout=50) == 0
-    assert time.monotonic() - began > terminal.FINISH_SECONDS / 2
-    assert finished(tmp_path) == (True, True)
+    assert time.monotonic() - began > 1
+    assert (tmp_path / "kept-results" / "metrics.json").exists()
+    assert (tmp_path / "kept").exists()
 
 
 @pytest.mark.long
@@ -129,13 +116,13 @@ def test_sigterm_leaves_a_command_with_published_results_some_seconds(tmp_path):
 def test_twenty_signals_at_random_times(tmp_path, sent):
     for _ in range(2):  # the first one compiles
         began = time.monotonic()
-        assert started(tmp_path, *DEDUP, "--overwrite").wait(timeout=300) == 0
+        assert started(*DEDUP, "--overwrite", cwd=tmp_path, **PIPES).wait(timeout=300) == 0
         duration = time.monotonic() - began
     rng = random.Random(29)
     for number in range(20):
         folder = tmp_path / str(number)
         folder.mkdir()
-        run = started(folder, *DEDUP)
+        run = started(*DEDUP, cwd=folder, **PIPES)
         seconds = rng.uniform(0.03, 1.02) * duration
         time.sleep(seconds)
         (os.killpg if sent is signal.SIGINT else os.kill)(run.pid, sent)
@@ -160,12 +147,7 @@ def test_an_interrupt_waits_until_results_are_published():
 
 def test_another_thread_can_publish_results():
     done = []
-
-    def work():
-        with terminal.uninterrupted():
-            done.append(True)
-
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=terminal.uninterrupted()(lambda: done.append(True)))
     thread.start()
     thread.join()
     assert done == [True]
@@ -174,11 +156,9 @@ def test_another_thread_can_publish_results():
 def test_a_second_run_with_the_same_copy_is_refused(tmp_path):
     """Both ended with code 0, and the copy of the first was gone."""
     run = waiting(tmp_path, "prepare_copy")
-    second = started(tmp_path, "dedup", TINY, "--out", "kept", "--results", "other", "--overwrite")
-    _, err = second.communicate(timeout=60)
-    assert (second.returncode, err.splitlines()) == (
-        1, ["error: another run writes the copy kept; wait for it, or name another folder"],
-    )  # fmt: skip
+    second = process("dedup", TINY, "--out", "kept", "--results", "other", "--overwrite", cwd=tmp_path)
+    assert second.returncode == 1
+    assert second.stderr == "error: another run writes the copy kept; wait for it, or name another folder\n"
     assert run.communicate("\n", timeout=60)[1] == ""
     assert run.returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "kept-results"]
@@ -187,12 +167,12 @@ def test_a_second_run_with_the_same_copy_is_refused(tmp_path):
 def test_a_folder_that_another_program_fills_during_a_run_is_not_replaced(tmp_path):
     run = waiting(tmp_path, "prepare_copy")
     (tmp_path / "kept").mkdir()
-    (tmp_path / "kept" / "own").touch()
+    (tmp_path / "kept" / "other").touch()
     _, err = run.communicate("\n", timeout=60)
     assert run.returncode == 1
     assert err.startswith("error: kept is not empty; name another folder")
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
-    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["own"]
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["other"]
 
 
 def test_a_kernel_that_a_signal_interrupts_while_it_is_compiled_prints_no_traceback():
@@ -201,5 +181,5 @@ def test_a_kernel_that_a_signal_interrupts_while_it_is_compiled_prints_no_traceb
         "import ctypes, os, signal, time\nfrom spotsigs import terminal\nterminal.end_on_interrupt()\n"
         "ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT) or time.sleep(9))()\ntime.sleep(9)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = process(program=("-c", code))
     assert (done.returncode, done.stderr) == (130, f"{STOPPED}; repeat `python -c` to continue\n")

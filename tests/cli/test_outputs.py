@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 from archives import EVERY_FILE, PACK, file_of, jsonl
-from folders import rows_of
+from folders import contents, rows_of
+from in_process import started
 
 from spotsigs.cli import main
 from spotsigs.errors import InputError
 from spotsigs.storage import locations
 from spotsigs.storage.locations import as_path, files_below
 
-ROOT = Path(__file__).parents[2]
 UNPACK = {"": bytes, ".gz": gzip.decompress, ".bz2": bz2.decompress}
 UNPACK[".zst"] = lambda content: zstandard.ZstdDecompressor().stream_reader(content, read_across_frames=True).read()
 COUNTER = itertools.count()
@@ -38,9 +38,7 @@ def docs(n=12, distinct=5):
     return [*pages, ("bad", "", True)]
 
 
-@pytest.fixture
-def kept():
-    return [f"d{k}" for k in range(5)]
+KEPT = [f"d{k}" for k in range(5)]
 
 
 def dedup(*words):
@@ -48,7 +46,7 @@ def dedup(*words):
 
 
 @pytest.mark.parametrize("pack", PACK)
-def test_kept_lines_are_printed_as_they_are(tmp_path, capsysbinary, kept, pack):
+def test_kept_lines_are_printed_as_they_are(tmp_path, capsysbinary, pack):
     content = jsonl(docs())
     lines = content.splitlines()
     path = tmp_path / f"x.jsonl{pack}"
@@ -58,18 +56,18 @@ def test_kept_lines_are_printed_as_they_are(tmp_path, capsysbinary, kept, pack):
     assert out.splitlines() == lines[:5]
     assert out.endswith(b"\n")
     assert b"12 pages, 7 removed (58.3 %), 5 kept -> standard output" in err
-    assert [row["doc"] for row in rows_of(tmp_path / "tables" / "kept.csv")] == kept
+    assert [row["doc"] for row in rows_of(tmp_path / "tables" / "kept.csv")] == KEPT
     assert len(rows_of(tmp_path / "tables" / "skipped.csv")) == 1
 
 
 @pytest.mark.parametrize(("kind", "pack"), [case for case in EVERY_FILE if case[0] != "jsonl"])
-def test_documents_of_other_formats_are_printed_as_records(tmp_path, capsysbinary, monkeypatch, kept, kind, pack):
+def test_documents_of_other_formats_are_printed_as_records(tmp_path, capsysbinary, monkeypatch, kind, pack):
     monkeypatch.chdir(tmp_path)
     Path("x").write_bytes(file_of(kind, docs(), pack))
     dedup("x", "--format", kind, "--out", "-")
     out, err = capsysbinary.readouterr()
     actual = [json.loads(line) for line in out.splitlines()]
-    assert [record["id"].removeprefix("http://x/") for record in actual] == kept
+    assert [record["id"].removeprefix("http://x/") for record in actual] == KEPT
     field = "text" if kind in ("csv", "parquet") else "html"
     assert all(text in record[field] for (_, text, _), record in zip(docs(), actual, strict=False))
     assert [record.get("date") for record in actual] == [
@@ -98,11 +96,11 @@ def test_standard_output_that_cannot_be_written(tmp_path, out, code):
     if out != "closed" and not Path(out).exists():
         pytest.skip("no such device")
     (tmp_path / "x.jsonl").write_bytes(jsonl(docs()))
-    words = [sys.executable, "-m", "spotsigs", "dedup", "x.jsonl", "--out", "-", "--results", "r"]
-    with subprocess.Popen(
-        words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE if out == "closed" else Path(out).open("wb"),
-    ) as run:  # fmt: skip
+    words, pipe = ("dedup", "x.jsonl", "--out", "-", "--results", "r"), subprocess.PIPE
+    with (
+        Path(os.devnull if out == "closed" else out).open("wb") as full,
+        started(*words, cwd=tmp_path, stderr=pipe, stdout=pipe if out == "closed" else full) as run,
+    ):
         if out == "closed":
             run.stdout.close()
         message = run.stderr.read().decode()
@@ -155,10 +153,9 @@ def test_copy_and_tables_are_uploaded(tmp_path, pages, bucket, memory, capsys):
     dedup(pages, "--out", f"{bucket}/kept/", *memory)
     assert f"5 kept -> {bucket}/kept/" in capsys.readouterr().out
     for name in ("kept", "kept-results"):
-        here = {p.relative_to(tmp_path / name).as_posix(): p for p in (tmp_path / name).rglob("*") if p.is_file()}
-        actual = there(f"{bucket}/{name}")
-        assert set(actual) == set(here)
-        assert all(actual[key] == path.read_bytes() for key, path in here.items() if key not in TIMES)
+        expected, actual = contents(tmp_path / name), there(f"{bucket}/{name}")
+        assert set(actual) == set(expected)
+        assert all(actual[key] == content for key, content in expected.items() if key not in TIMES)
     with pytest.raises(
         SystemExit, match=r"kept is not empty; name another folder for the copy, or replace it with --ov"
     ):

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 USE = """
 import spotsigs
 from pathlib import Path
-assert "{place}" in spotsigs.__file__, spotsigs.__file__
+assert "{path}" in spotsigs.__file__, spotsigs.__file__
 page = "The council has approved the plan for a new bridge that will be built by the end of the year."
 pairs = spotsigs.near_duplicates([page, "A win for the home side.", "<p>" + page + "</p>"])
 assert [(int(i), int(j)) for i, j in zip(pairs.i, pairs.j)] == [(0, 2)]
@@ -34,8 +34,8 @@ from spotsigs.formats.jsonl import Jsonl
 from spotsigs.reports.cluster_page import write_cluster_page
 vectors = spotsigs.Vectors.from_csr([0, 1, 2], [0, 0])
 assert len(spotsigs.SpotSigs(tau=0.5)(spotsigs.Corpus(vectors))) == 1
-found = spotsigs.self_join(vectors, 0.5)
-write_cluster_page("clusters.html", ["a", "b"], found, spotsigs.cluster(found), ["x", "x"])
+pairs = spotsigs.self_join(vectors, 0.5)
+write_cluster_page("clusters.html", ["a", "b"], pairs, spotsigs.cluster(pairs), ["x", "x"])
 print("used")
 """
 
@@ -71,12 +71,12 @@ def installed(wheel, folder):
     return folder
 
 
-def use(place, cwd, *before, **environment):
+def use(path, cwd, *before, **environment):
     """Use the library as it is installed in a folder, in a process that does not see the checkout."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NUMBA"))}
     done = subprocess.run(
-        [*before, sys.executable, "-P", "-c", USE.format(place=place.name)],
-        cwd=cwd, env=kept | {"PYTHONPATH": str(place)} | environment, capture_output=True, text=True,
+        [*before, sys.executable, "-P", "-c", USE.format(path=path.name)],
+        cwd=cwd, env=kept | {"PYTHONPATH": str(path)} | environment, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout == "used\n"
@@ -84,47 +84,47 @@ def use(place, cwd, *before, **environment):
 
 @pytest.mark.long
 def test_the_wheel_works_outside_of_the_checkout_in_a_path_with_spaces_and_letters(wheel, tmp_path):
-    place = installed(wheel, tmp_path / "ein Ordner für 文書")
+    path = installed(wheel, tmp_path / "ein Ordner für 文書")
     (tmp_path / "work").mkdir()
-    use(place, tmp_path / "work")
+    use(path, tmp_path / "work")
     assert {path.name for path in (tmp_path / "work").iterdir()} == {"clusters.html"}
 
 
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
 def test_neither_package_nor_home_folder_is_writable(wheel, tmp_path):
-    place = installed(wheel, tmp_path / "site")
+    path = installed(wheel, tmp_path / "site")
     home, work, temporary = (tmp_path / name for name in ("home", "work", "tmp"))
     for folder in (home, work, temporary):
         folder.mkdir()
-    for folder in (home, *place.rglob("*"), place):
+    for folder in (home, *path.rglob("*"), path):
         folder.chmod(0o555)
     without = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"]  # permissions then apply to root, too
     if subprocess.run([*without, "touch", str(home / "x")], capture_output=True).returncode == 0:
         pytest.skip("permissions do not hold here")
     try:
-        use(place, work, *without, HOME=str(home), TMPDIR=str(temporary), XDG_CACHE_HOME="")
+        use(path, work, *without, HOME=str(home), TMPDIR=str(temporary), XDG_CACHE_HOME="")
         [kernels] = temporary.iterdir()
         assert kernels.name == f"spotsigs-kernels-{os.getuid()}"
         assert kernels.stat().st_mode & 0o077 == 0
         kernels.chmod(0o777)  # as another user might have prepared it
-        use(place, work, *without, HOME=str(home), TMPDIR=str(temporary), XDG_CACHE_HOME="")
+        use(path, work, *without, HOME=str(home), TMPDIR=str(temporary), XDG_CACHE_HOME="")
         assert len(list(temporary.iterdir())) == 2
     finally:
-        for folder in (place, *place.rglob("*")):
+        for folder in (path, *path.rglob("*")):
             folder.chmod(0o755)
 
 
 def test_a_checkout_without_git_and_a_path_with_spaces_and_letters(tmp_path):
-    place = tmp_path / "ein Ordner für 文書"
-    place.mkdir()
+    path = tmp_path / "ein Ordner für 文書"
+    path.mkdir()
     for name in ("spotsigs", "baselines", "data", "experiments", "hydra_plugins", "conf"):
-        shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("cache"))
-    shutil.copy(ROOT / "run.py", place)
-    folder = place / "results (1)"
+        shutil.copytree(ROOT / name, path / name, ignore=shutil.ignore_patterns("cache"))
+    shutil.copy(ROOT / "run.py", path)
+    folder = path / "results (1)"
     done = subprocess.run(
         [sys.executable, "run.py", "data=tiny", "engine=serial", f"hydra.run.dir='{folder}'"],
-        cwd=place, env=os.environ | {"PATH": ""}, capture_output=True, text=True,
+        cwd=path, env=os.environ | {"PATH": ""}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     about = json.loads((folder / "run.json").read_text())
@@ -186,29 +186,29 @@ def nowhere(tmp_path, monkeypatch):
 class TestKernelCache:
     def test_a_closed_folder_of_the_user_is_made_and_taken_again(self, nowhere, monkeypatch):
         kernel_cache.set_cache_folder()
-        place = nowhere / f"spotsigs-kernels-{os.getuid()}"
-        assert os.environ.pop(kernel_cache.KEY) == str(place)
-        assert place.stat().st_mode & 0o777 == 0o700
+        path = nowhere / f"spotsigs-kernels-{os.getuid()}"
+        assert os.environ.pop(kernel_cache.KEY) == str(path)
+        assert path.stat().st_mode & 0o777 == 0o700
         reloaded = []
         numba = SimpleNamespace(core=SimpleNamespace(config=SimpleNamespace(reload_config=lambda: reloaded.append(1))))
         monkeypatch.setitem(sys.modules, "numba", numba)
         kernel_cache.set_cache_folder()
-        assert (os.environ[kernel_cache.KEY], reloaded) == (str(place), [1])
+        assert (os.environ[kernel_cache.KEY], reloaded) == (str(path), [1])
 
     @pytest.mark.parametrize("prepared", ["open", "link", "file"])
     def test_one_that_others_may_have_prepared_is_not_taken(self, nowhere, prepared):
-        place = nowhere / f"spotsigs-kernels-{os.getuid()}"
+        path = nowhere / f"spotsigs-kernels-{os.getuid()}"
         if prepared == "open":
-            place.mkdir()
-            place.chmod(0o777)
+            path.mkdir()
+            path.chmod(0o777)
         elif prepared == "link":
             (nowhere / "theirs").mkdir(mode=0o700)
-            place.symlink_to(nowhere / "theirs")
+            path.symlink_to(nowhere / "theirs")
         else:
-            place.touch()
+            path.touch()
         kernel_cache.set_cache_folder()
         actual = Path(os.environ[kernel_cache.KEY])
-        assert actual != place
+        assert actual != path
         assert (actual.parent, actual.stat().st_mode & 0o777, list(actual.iterdir())) == (nowhere, 0o700, [])
 
     def test_a_writable_or_configured_cache_folder_is_not_changed(self, nowhere, monkeypatch):
