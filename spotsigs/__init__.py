@@ -47,29 +47,10 @@ _NAMES = {
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
-    "BruteForce",
-    "Clusters",
-    "Containment",
-    "Corpus",
-    "Document",
-    "IdfFilter",
-    "InputError",
-    "Pairs",
-    "SpotSignatures",
-    "SpotSigs",
-    "SpotSigsTight",
-    "Truth",
-    "Vectors",
-    "cluster",
-    "dedup",
-    "evaluate",
-    "join",
-    "near_duplicates",
-    "partition_boundaries",
-    "relative_recall",
-    "self_join",
-    "tokenize",
-]
+    "BruteForce", "Clusters", "Containment", "Corpus", "Document", "IdfFilter", "InputError", "Pairs",
+    "SpotSignatures", "SpotSigs", "SpotSigsTight", "Truth", "Vectors", "cluster", "dedup", "evaluate", "join",
+    "near_duplicates", "partition_boundaries", "relative_recall", "self_join", "tokenize",
+]  # fmt: skip
 
 
 if not TYPE_CHECKING:  # so that a misspelt name is an error to type checkers, not Any

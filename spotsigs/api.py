@@ -366,17 +366,15 @@ class _Pages(Collection):
         for source in self.parts().values():
             numbered = iter(enumerate(source.pages))
             while batch := list(islice(numbered, BATCH)):
-                yield partial(
-                    starmap, _document, [(self._checked(number, page, source), page) for number, page in batch]
-                )
+                yield partial(starmap, _document, [self._checked(*page, source) for page in batch])
 
-    def _checked(self, number: int, page: InputPage, source: InputPages) -> int:
-        """Return the number of a page, whose content must be text or bytes."""
+    def _checked(self, number: int, page: InputPage, source: InputPages) -> tuple[int, InputPage]:
+        """Return a page with its number; its content must be text or bytes."""
         if not isinstance(page.content, (str, bytes, NoneType)):
             names = source.column(self.name)
             name = number if names is None else repr(names[number])
             raise InputError(f"page {name} is a {type(page.content).__name__}; give str or bytes")
-        return number
+        return number, page
 
 
 def _document(number: int, page: InputPage) -> Document | Skipped:
