@@ -83,8 +83,8 @@ class TestCells:
     def test_a_disturbed_time_does_not_count_as_finished(self, tmp_path):
         cells = ResultCache(folder=tmp_path / "cells", workers=1)
         task = Task(function=disturbed, arguments={"trace": tmp_path / "trace"})
-        found = [cells.run([task], "disturbed")[0]["contended"] for _ in range(3)]
-        assert found == [True, False, False]
+        contended = [cells.run([task], "disturbed")[0]["contended"] for _ in range(3)]
+        assert contended == [True, False, False]
         assert len((tmp_path / "trace").read_text().splitlines()) == 2
 
     def test_a_task_is_stopped_at_its_limit(self, tmp_path):
@@ -166,8 +166,8 @@ class TestTiming:
         ratio = quotient("x", clean | {"total_ms": 30.0, "runs_ms": [24.0, 30.0, 36.0]}, clean)
         assert (ratio.value, ratio.low, ratio.high) == (3.0, 2.0, 4.5)
         assert quotient("x", clean, clean, "sort_hash_ms").value == 1
-        found = quotient("x", {"over_s": 0.06}, clean)
-        assert (found.value, str(found)) == (6, "over 6")
+        ratio_of_stopped = quotient("x", {"over_s": 0.06}, clean)
+        assert (ratio_of_stopped.value, str(ratio_of_stopped)) == (6, "over 6")
         assert quotient("x", clean, {"over_s": 60.0}) is None
         assert cost({"over_s": 60.0})["total_ms"] == "over 60 s"
 

@@ -222,9 +222,9 @@ def test_published_figures():
 
 def test_algorithm_1_as_printed():
     documents = [Counter({1: 5, 2: 4, 3: 4}), Counter({1: 8, 2: 4}), Counter({1: 4, 2: 5, 3: 5})]
-    found = algorithm1(documents, 0.8)
-    assert found.pairs == {(0, 2)}
-    assert found.comparisons[0] == 1
+    pairs = algorithm1(documents, 0.8)
+    assert pairs.pairs == {(0, 2)}
+    assert pairs.comparisons[0] == 1
     smallest = [Counter({1: 4}), Counter({1: 4, 2: 1})]  # that floating point loses
     assert algorithm1(smallest, Fraction(4, 5)).pairs == {(0, 1)}
     assert algorithm1(smallest, 0.8).pairs == set()

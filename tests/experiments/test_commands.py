@@ -49,14 +49,14 @@ NOT_RUN = {
 
 def shown(text: str) -> list[str]:
     """Return the commands of a page in order: lines of sh blocks, and lines after ``$`` of console blocks."""
-    found = []
+    commands = []
     for kind, block in BLOCK.findall(text):
         for line in block.replace("\\\n", " ").splitlines():
             line = line.strip()
             if kind == "console":
                 line = line.removeprefix("$ ") if line.startswith("$ ") else ""
-            found += [line] if line and not line.startswith("#") else []
-    return found
+            commands += [line] if line and not line.startswith("#") else []
+    return commands
 
 
 def of_help() -> list[str]:

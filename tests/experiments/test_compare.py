@@ -34,11 +34,11 @@ def results(tmp_path_factory):
 
 def test_the_table_has_each_method_at_its_best_and_default_threshold(results):
     printed, folder = results
-    found = pd.read_csv(folder / "compare.csv")
+    table = pd.read_csv(folder / "compare.csv")
     cells = pd.read_parquet(folder / "cells.parquet").set_index(["method", "tau"])
     methods = ["spotsigs", "shingles1", "imatch, shingles1", "imatch, spotsigs", "mine", "again"]
-    assert {*found["method"]} == {*methods} == {*cells.index.get_level_values(0)}
-    for name, of in found.groupby("method"):
+    assert {*table["method"]} == {*methods} == {*cells.index.get_level_values(0)}
+    for name, of in table.groupby("method"):
         assert sorted(of["at"]) in (["best", "default"], ["best = default"])
         assert of.loc[of["at"] != "default", "f1"].item() == cells.loc[name, "f1"].max()
         default = of.loc[of["at"] != "best"].iloc[0]
@@ -46,7 +46,7 @@ def test_the_table_has_each_method_at_its_best_and_default_threshold(results):
         for row in of.itertuples():
             cell = cells.loc[name].loc[[row.tau]].iloc[0]
             assert (row.f1, row.lost, row.left, row.bcubed_f1) == tuple(cell[["f1", "lost", "left", "bcubed_f1"]])
-    best = found[found["at"] != "default"]
+    best = table[table["at"] != "default"]
     assert best["f1"].is_monotonic_decreasing
     caption = "Methods on tiny (45 pages, IDF [0.2, 1]), all with text=visible, boilerplate=keep, duplicates=text"
     assert caption in " ".join(printed.split())
@@ -55,22 +55,22 @@ def test_the_table_has_each_method_at_its_best_and_default_threshold(results):
 
 
 def test_differences_are_paired_and_corrected(results):
-    found = pd.read_csv(results[1] / "compare.csv").set_index(["method", "at"])
-    same = found.loc["again", "best"]
+    table = pd.read_csv(results[1] / "compare.csv").set_index(["method", "at"])
+    same = table.loc["again", "best"]
     assert (same["difference"], same["difference_low"], same["difference_high"], same["p_holm"]) == (0, 0, 0, 1)
-    worse = found.loc["imatch, spotsigs", "best = default"]
-    assert worse["difference"] == pytest.approx(worse["f1"] - found.loc["spotsigs", "best"]["f1"])
+    worse = table.loc["imatch, spotsigs", "best = default"]
+    assert worse["difference"] == pytest.approx(worse["f1"] - table.loc["spotsigs", "best"]["f1"])
     assert worse["difference_low"] <= worse["difference"] <= worse["difference_high"] < 0
     assert worse["p"] < worse["p_holm"] < 0.05
     assert worse["gap"].endswith(" *")
-    tested = found["p"].dropna().sort_values()
-    assert found.loc[tested.index[0], "p_holm"] == pytest.approx(min(1, tested.iloc[0] * len(tested)))
+    tested = table["p"].dropna().sort_values()
+    assert table.loc[tested.index[0], "p_holm"] == pytest.approx(min(1, tested.iloc[0] * len(tested)))
 
 
 def test_lists_have_the_pairs_of_the_runs(results, tmp_path):
     """The pairs that a method misses are those of the truth that its own run does not report."""
-    found = pd.read_csv(results[1] / "compare.csv")
-    tau = found.loc[(found["method"] == "shingles1") & (found["at"] == "best"), "tau"].item()
+    table = pd.read_csv(results[1] / "compare.csv")
+    tau = table.loc[(table["method"] == "shingles1") & (table["at"] == "best"), "tau"].item()
     words = ("data=tiny", "signature=shingles1", f"tau={tau}", "engine=serial", f"hydra.run.dir={tmp_path / 'run'}")
     assert front_door(*words).returncode == 0
     pairs = pd.read_parquet(tmp_path / "run" / "pairs.parquet")
@@ -100,9 +100,9 @@ def test_several_collections_and_judged_pairs(tmp_path):
     pairs.write_text("a1\ta2\t1\na1\tb\t0\n")
     mine = f"{{mine: {{data: jsonl, data.path: {path}, data.truth: {pairs}}}}}"
     printed = compared(tmp_path / "results", f"collections=[tiny, {mine}]", "methods=[spotsigs, brute_force]")
-    found = pd.read_csv(tmp_path / "results" / "compare" / "compare.csv")
-    assert found["collection"].unique().tolist() == ["tiny", "mine"]
-    assert {*found.loc[found["collection"] == "mine", "positive_pairs"]} == {1}
+    table = pd.read_csv(tmp_path / "results" / "compare" / "compare.csv")
+    assert table["collection"].unique().tolist() == ["tiny", "mine"]
+    assert {*table.loc[table["collection"] == "mine", "positive_pairs"]} == {1}
     assert "curves_mine.svg" in printed
     listed = rows_of(tmp_path / "results" / "compare" / "pairs.csv")
     assert {row["truth"] for row in listed if row["collection"] == "mine"} <= {"true", "false", "unjudged"}
@@ -113,8 +113,8 @@ def test_several_collections_and_judged_pairs(tmp_path):
 
 def test_one_method_alone_is_compared(tmp_path):
     printed = compared(tmp_path, "data=tiny", "methods=[shingles1]")
-    found = pd.read_csv(tmp_path / "compare" / "compare.csv")
-    assert found["gap"].unique().tolist() == ["baseline"]
+    table = pd.read_csv(tmp_path / "compare" / "compare.csv")
+    assert table["gap"].unique().tolist() == ["baseline"]
     assert "curves.svg" in printed
 
 
@@ -132,12 +132,12 @@ class TestChoices:
             return chosen_methods(list(named) or None, omitted, {"imatch": ["shingles1", "spotsigs"]})
 
     def test_all_matchers_and_signatures_but_variants(self):
-        found = self.chosen(omitted=["spotsigs_the"])
-        assert next(iter(found)) == "spotsigs"
-        assert "spotsigs_the" not in found
-        assert found["cosine"] == {"matcher": "cosine", "signature": "spotsigs"}
-        assert found["shingles3"] == {"matcher": "spotsigs", "signature": "shingles3"}
-        assert found["imatch, shingles1"] == {"matcher": "imatch", "signature": "shingles1"}
+        methods = self.chosen(omitted=["spotsigs_the"])
+        assert next(iter(methods)) == "spotsigs"
+        assert "spotsigs_the" not in methods
+        assert methods["cosine"] == {"matcher": "cosine", "signature": "spotsigs"}
+        assert methods["shingles3"] == {"matcher": "spotsigs", "signature": "shingles3"}
+        assert methods["imatch, shingles1"] == {"matcher": "imatch", "signature": "shingles1"}
 
     @pytest.mark.parametrize(
         ("named", "sentence"),

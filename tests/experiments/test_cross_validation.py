@@ -67,8 +67,8 @@ def test_weighted_pairs_are_those_of_the_sample(data):
     levels = Levels(stories=np.array(stories), sites=np.array(sites), story_names=[], site_names=[])
     numbers = (np.array(column, np.int32) for column in (i, j, reached))
     every = PairsOfLevels(*numbers, levels, 2)
-    found = every.tallies(np.stack([half, ~half]), np.array(of_stories, float), np.array(of_sites, float))
-    assert found.shape == (3, 2, 2, 2)
+    tallies = every.tallies(np.stack([half, ~half]), np.array(of_stories, float), np.array(of_sites, float))
+    assert tallies.shape == (3, 2, 2, 2)
 
     def counted(same, levels, number, sample):
         chosen = [
@@ -84,7 +84,7 @@ def test_weighted_pairs_are_those_of_the_sample(data):
             counted(False, range(k + 1, 3), number, sample),
             counted(True, range(k + 1), number, sample),
         ]
-        assert found[:, number, sample, k].tolist() == expected
+        assert tallies[:, number, sample, k].tolist() == expected
 
 
 def test_crossed_averages_are_those_of_the_sample():
@@ -95,14 +95,14 @@ def test_crossed_averages_are_those_of_the_sample():
     copies = [[1, 1], [2, 1], [0, 3]], [[1, 1, 1], [1, 2, 3], [1, 1, 2]]
     i, j = np.array(reported, np.int32).T
     drawn = np.array(copies[0], float), np.array(copies[1], float)
-    found = crossed_averages(Pairs.build(i, j, np.ones(3), 5), levels, drawn)
+    averages = crossed_averages(Pairs.build(i, j, np.ones(3), 5), levels, drawn)
     for sample, (of_stories, of_sites) in enumerate(zip(*copies, strict=True)):
         true, false, lost = (
             pairs_of_sample(pairs, stories, sites, of_stories, of_sites)
             for pairs in ([(0, 1), (3, 4)], [(0, 3)], missed)
         )
-        assert found[0, sample] == pytest.approx(true / (true + false))
-        assert found[1, sample] == pytest.approx(true / (true + lost))
+        assert averages[0, sample] == pytest.approx(true / (true + false))
+        assert averages[1, sample] == pytest.approx(true / (true + lost))
 
 
 @examples(60)
@@ -111,9 +111,9 @@ def test_decisions_without_resampling_are_those_of_the_definition(labels, data):
     stories = np.unique(labels, return_inverse=True)[1]
     kept = np.array(data.draw(st.lists(st.booleans(), min_size=len(labels), max_size=len(labels))))
     lost, left = resampled_decisions(kept, stories, np.ones((1, stories.max() + 1)))
-    found = count_stories(kept, Truth.from_clusters([str(label) for label in labels]))
-    assert lost == [found.lost]
-    assert left == [found.left] or (np.isnan(left[0]) and found.left == 0)
+    counts = count_stories(kept, Truth.from_clusters([str(label) for label in labels]))
+    assert lost == [counts.lost]
+    assert left == [counts.left] or (np.isnan(left[0]) and counts.left == 0)
     assert len(positive_pairs(stories)[0]) == sum(a == b for a, b in combinations(labels, 2))
 
 
@@ -172,7 +172,7 @@ def test_each_half_is_evaluated_at_the_threshold_of_the_other(archives, tmp_path
     method, taus = Method(duplicates=Sameness.off), [k / 10 for k in range(1, 11)]
     stored = read(Source.of(archives, method), tmp_path, Serial())
     study = Splits(taus=taus, site=SITE, stories=True, splits=3, samples=8)
-    found = over_splits(stored=stored, method=method, study=study)
+    figures = over_splits(stored=stored, method=method, study=study)
     truth, joined = stored.truth(), stored.joined(method)
     halves = Levels.of(truth, stored.signatures().doc_ids, SITE).halves(3, by_story=True)
     assert not np.any(halves[:, 0] & halves[:, 1])
@@ -189,13 +189,13 @@ def test_each_half_is_evaluated_at_the_threshold_of_the_other(archives, tmp_path
     for split in range(3):
         for own, other in ((0, 1), (1, 0)):
             curve = np.nan_to_num([quality(halves[split, other], tau).f1 for tau in taus])
-            assert found["tau"][split][own] == taus[int(np.argmax(curve))]
-            assert found["development"][split][0][own] == pytest.approx(curve.max(), abs=1e-6)
-            expected = quality(halves[split, own], found["tau"][split][own])
-            assert found["f1"][split][0][own] == pytest.approx(expected.f1, abs=1e-6)
-            assert found["macro_f1"][split][own] == pytest.approx(expected.macro.f1, abs=1e-6)
-            assert found["lost"][split][0][own] == pytest.approx(expected.lost, abs=1e-6)
-    over = OverSplits((found, found))
+            assert figures["tau"][split][own] == taus[int(np.argmax(curve))]
+            assert figures["development"][split][0][own] == pytest.approx(curve.max(), abs=1e-6)
+            expected = quality(halves[split, own], figures["tau"][split][own])
+            assert figures["f1"][split][0][own] == pytest.approx(expected.f1, abs=1e-6)
+            assert figures["macro_f1"][split][own] == pytest.approx(expected.macro.f1, abs=1e-6)
+            assert figures["lost"][split][0][own] == pytest.approx(expected.lost, abs=1e-6)
+    over = OverSplits((figures, figures))
     low, high = over.interval("f1")
     assert low <= over.value("f1") + 0.2
     assert over.samples("f1").shape == (3, 9)

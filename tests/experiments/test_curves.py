@@ -58,9 +58,9 @@ def test_best_and_difference():
     same = compared("x", curve, curve)
     assert (same.value, same.low, same.high) == (0, 0, 0)
     worse = Curve({name: values[:1] for name, values in curve.value.items()})
-    found = compared("x", curve, worse)
-    assert found.low <= found.value <= found.high
-    assert found.value > 0
+    difference = compared("x", curve, worse)
+    assert difference.low <= difference.value <= difference.high
+    assert difference.value > 0
     with pytest.raises(ValueError, match=r"tau=0\.5 is not among"):
         curve.at(0.5)
     assert thresholds(0.25, 0.44, None, 0.5) == [0.25, 0.44, 0.5, 0.75, 1]
@@ -120,8 +120,8 @@ class Unverified(ThresholdMatcher):
     label = "Unverified"
 
     def __call__(self, corpus):
-        found = self_join(corpus.vectors, self.tau)
-        return replace(found, similarity=np.ones(len(found)))
+        pairs = self_join(corpus.vectors, self.tau)
+        return replace(pairs, similarity=np.ones(len(pairs)))
 
 
 def test_an_unverified_matcher_runs_at_each_threshold_of_its_curve(stored):

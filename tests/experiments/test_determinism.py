@@ -26,13 +26,13 @@ def finish(folder, *words, **environment):
 
 def files(folder, done):
     assert done.returncode == 0, done.stderr
-    found = {
+    contents = {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for kind in ("parquet", "csv", "tex", "md", "html", "svg")
         for path in sorted(Path(folder).rglob(f"*.{kind}"))
     }
-    assert found
-    return found
+    assert contents
+    return contents
 
 
 @pytest.fixture(scope="session")

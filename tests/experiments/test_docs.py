@@ -83,7 +83,7 @@ def test_make_coverage_names_existing_files():
     rules = (ROOT / "Makefile").read_text().replace("\\\n", " ")
     [line] = re.findall(r"^INTERPRETED := (.*)$", rules, re.MULTILINE)
     pattern = r"\$\(addprefix ([\w/]+),\$\(addsuffix \.py,([\w ]+)\)\)"
-    names = [f"{prefix}{name}.py" for prefix, found in re.findall(pattern, line) for name in found.split()]
+    names = [f"{prefix}{name}.py" for prefix, words in re.findall(pattern, line) for name in words.split()]
     assert [name for name in names if not (ROOT / name).is_file()] == []
     assert len(names) > 20
 
@@ -139,10 +139,7 @@ class TestReference:
     @staticmethod
     def everywhere():
         """Return each name by the package's shortcut and by where it is defined."""
-        found = set(referred())
-        for name in spotsigs.__all__:
-            found.add(f"{getattr(spotsigs, name).__module__}.{name}")
-        return found
+        return {*referred(), *(f"{getattr(spotsigs, name).__module__}.{name}" for name in spotsigs.__all__)}
 
 
 def test_every_experiment_is_in_the_docs():

@@ -18,7 +18,7 @@ def twice(names):
     places = defaultdict(list)
     for name, place in names:
         places[name].append(place)
-    return {name: found for name, found in places.items() if len(found) > 1}
+    return {name: places_of_name for name, places_of_name in places.items() if len(places_of_name) > 1}
 
 
 def classes():
@@ -56,8 +56,8 @@ def test_one_function_assembles_a_method():
 
 def fields(node):
     """Return the names of the annotated attributes of a class that belong to its instances."""
-    own = (item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name))
-    return [item.target.id for item in own if "ClassVar" not in ast.unparse(item.annotation)]
+    annotated = (item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name))
+    return [item.target.id for item in annotated if "ClassVar" not in ast.unparse(item.annotation)]
 
 
 def test_a_record_has_at_most_twelve_fields():

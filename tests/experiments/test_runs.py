@@ -77,8 +77,8 @@ class TestCommittedResults:
         done = front_door("experiment=figure4", "data=tiny", "workers=2", cwd=checkout)
         assert done.returncode == 0, done.stderr
         assert (checkout / "results/figure4/figure4.csv").read_text() == "committed\n"
-        own = checkout / "results/variants/data=tiny/figure4"
-        assert "(tiny)" in json.loads((own / "figure4.json").read_text())["figure"]["caption"]
+        folder = checkout / "results/variants/data=tiny/figure4"
+        assert "(tiny)" in json.loads((folder / "figure4.json").read_text())["figure"]["caption"]
 
     def test_the_reproductions_configuration_is_no_variant(self):
         done = front_door("experiment=table1", "workers=3", "--cfg", "job", "--resolve", "-p", "experiment")

@@ -49,9 +49,9 @@ def test_every_signature_is_evaluated_with_every_treatment(tmp_path):
     archive = f"data:'{TINY_GOLD} +data.cache={tmp_path}',site:'/(.+)-[0-9]+\\.html$'"
     run("signatures", tmp_path, f"+experiment.collections.tiny={{{archive}}}", *FEW)
     folder = tmp_path / "signatures"
-    found = {(row["treatment"], row["signature"]): row for row in rows_of(folder / "signatures.csv")}
-    assert len(found) == 30  # without the article, which the collection does not know
-    for row in found.values():
+    rows = {(row["treatment"], row["signature"]): row for row in rows_of(folder / "signatures.csv")}
+    assert len(rows) == 30  # without the article, which the collection does not know
+    for row in rows.values():
         low, _, high = row["f1_interval"].partition(" to ")
         assert float(low) <= float(high)
     facts = {row["name"]: float(row["value"]) for row in rows_of(folder / "facts.csv")}
@@ -142,10 +142,10 @@ def test_usual_settings_of_a_small_collection(tmp_path):
     with initialize_config_dir(str(CONF), version_base="1.3"):
         settings = composed("experiment=practice", "data=tiny", *TINY, f"experiment.results={tmp_path}")
         settings.experiment(settings)
-    found = {(row["text"], row["method"]): row for row in rows_of(tmp_path / "practice/settings.csv")}
-    assert len(found) == 16
-    assert all(0 <= float(row["left"]) < 1 for row in found.values())
-    strict, loose = (float(found["whole page", f"5-gram Jaccard {tau}"]["left"]) for tau in (".8", ".7"))
+    rows = {(row["text"], row["method"]): row for row in rows_of(tmp_path / "practice/settings.csv")}
+    assert len(rows) == 16
+    assert all(0 <= float(row["left"]) < 1 for row in rows.values())
+    strict, loose = (float(rows["whole page", f"5-gram Jaccard {tau}"]["left"]) for tau in (".8", ".7"))
     assert strict >= loose
     assert len(rows_of(tmp_path / "practice/lost_left.csv")) == 16
 

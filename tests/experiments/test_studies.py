@@ -82,12 +82,12 @@ class TestConfiguration:
 
     def test_one_label_is_one_program(self):
         """A label has one matcher in all tables: two programs of one system have two labels."""
-        found = {}
+        matchers_of = {}
         for name in EXPERIMENTS:
             study = yaml.safe_load((CONF / f"experiment/{name}.yaml").read_text(encoding="utf-8"))["experiment"]
             for label, choices in study.get("methods", {}).items():
-                found.setdefault(label, set()).add(choices.get("matcher", "spotsigs"))
-        assert {label: matchers for label, matchers in found.items() if len(matchers) > 1} == {}
+                matchers_of.setdefault(label, set()).add(choices.get("matcher", "spotsigs"))
+        assert {label: matchers for label, matchers in matchers_of.items() if len(matchers) > 1} == {}
 
     def test_a_fixed_key_cannot_be_set_by_a_method(self):
         """The panel's matcher replaced that of the method, whose curve had another method's name."""
@@ -302,10 +302,10 @@ class TestTimes:
     @pytest.mark.long
     def test_threads_start_with_one(self, tmp_path):
         assert run("threads", tmp_path, "data=wt10g_like", "data.documents=2000", "threads=2")
-        found = rows_of(tmp_path / "threads" / "threads.csv")
+        rows = rows_of(tmp_path / "threads" / "threads.csv")
         methods = ("SpotSigs", "SpotSigs, tight bounds", "LSH-S (native)")
-        assert {(row["method"], row["threads"]) for row in found} == {(m, n) for m in methods for n in ("1", "2")}
-        assert {float(row["speed_up"]) for row in found if row["threads"] == "1" and row["speed_up"]} <= {1.0}
+        assert {(row["method"], row["threads"]) for row in rows} == {(m, n) for m in methods for n in ("1", "2")}
+        assert {float(row["speed_up"]) for row in rows if row["threads"] == "1" and row["speed_up"]} <= {1.0}
 
     def test_threads_are_doubled_up_to_the_cores(self):
         assert [thread_counts(cores) for cores in (1, 2, 6, 8)] == [[1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]]
@@ -329,8 +329,8 @@ class TestFormulas:
     def test_sets_are_evaluated_as_the_slides_define(self):
         truth = Truth(np.array([0, 0, 0, 1, 1, -1, -1], np.int32))
         sites = np.array([0, 1, 0, 0, 0, 0, 1])
-        found = Sets.of(np.array([0, 0, 1, 0, 1, 2, 2]), truth, sites)
-        assert found.precision().tolist() == [2 / 3, 1 / 2, 1 / 2]
+        sets = Sets.of(np.array([0, 0, 1, 0, 1, 2, 2]), truth, sites)
+        assert sets.precision().tolist() == [2 / 3, 1 / 2, 1 / 2]
         whole = Sets.of(truth.labels.astype(np.int64), truth, sites)
         split = Sets.of(np.arange(7), truth, sites)
         assert whole.recall(whole, split).tolist() == [1, 3, 2]

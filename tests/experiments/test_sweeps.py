@@ -58,12 +58,12 @@ class TestSweep:
         assert len(files) > 4
         for name in files:
             assert (cell / name).read_bytes() == (tmp_path / name).read_bytes(), name
-        own, alone = (json.loads((path / "metrics.json").read_text()) for path in (cell, tmp_path))
-        assert {key for key in own if own[key] != alone[key]} <= {
+        swept_metrics, alone = (json.loads((path / "metrics.json").read_text()) for path in (cell, tmp_path))
+        assert {key for key in swept_metrics if swept_metrics[key] != alone[key]} <= {
             *("joined_at", "counters", "stage_seconds", "peak_mb"),
             *("parse_ms", "sort_hash_ms", "cluster_ms", "total_ms"),
         }
-        assert (own["joined_at"], alone["joined_at"]) == (0.3, None)
+        assert (swept_metrics["joined_at"], alone["joined_at"]) == (0.3, None)
         hydra = sorted(path.name for path in (cell / ".hydra").iterdir())
         assert hydra == ["cell.json", "config.yaml", "hydra.yaml", "overrides.yaml"]
 

@@ -32,7 +32,7 @@ def identifier(record):
 @st.composite
 def captures(draw):
     """Draw captures, each the records of one page: a list of (address, record), in any order."""
-    found = []
+    drawn = []
     for k in range(draw(st.integers(1, 7))):
         address, writer = f"http://x/{k}", draw(st.sampled_from(WRITERS))
         page = draw(st.sampled_from(["text/html", "image/png"]))
@@ -53,8 +53,8 @@ def captures(draw):
             by_id = [f"WARC-Refers-To: {identifier(response)}"]
             by_date = [f"WARC-Refers-To-Target-URI: {address}", "WARC-Refers-To-Date: 2024-01-02T03:04:05Z"]
             records.append(with_field(data, *draw(st.sampled_from([by_id, by_date, by_id + by_date]))))
-        found.append((address, page == "text/html", draw(st.permutations(records))))
-    return found
+        drawn.append((address, page == "text/html", draw(st.permutations(records))))
+    return drawn
 
 
 @pytest.mark.parametrize("pack", PACK)

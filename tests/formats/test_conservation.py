@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from archives import MAKES, PACK, archive, file_of, warc_record
+from archives import MAKES, PACK, archive, file_of, ids, read, warc_record
 from fastwarc.warc import ArchiveIterator as FastWarc
 from folders import contents, rows_of
 from hypothesis import given
@@ -32,7 +32,7 @@ import spotsigs
 from spotsigs.cli import main
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import FORMATS
-from spotsigs.records import Document, Skipped
+from spotsigs.records import Skipped
 
 UNPACK = {
     "": bytes,
@@ -162,16 +162,11 @@ def test_the_lines_before_the_damage_of_a_stream_are_records(kind, pack):
             path = Path(folder, "x")
             path.write_bytes(content[:cut])
             try:
-                actual = [
-                    record
-                    for shard in FORMATS[kind](path=str(path), shard_bytes=shard_bytes).shards()
-                    for record in shard()
-                ]
+                actual = read(FORMATS[kind](path=str(path), shard_bytes=shard_bytes))
             except InputError:
                 assert not before
                 return
-        documents = [record.id for record in actual if isinstance(record, Document)]
-        assert documents == [f"d{k}" for k in range(len(re.findall(ends[kind], before)))]
+        assert ids(actual) == [f"d{k}" for k in range(len(re.findall(ends[kind], before)))]
         assert [record.id for record in actual if isinstance(record, Skipped)].count("x") == 1
 
     check()
@@ -187,8 +182,7 @@ def test_functions_lose_nothing(kind):
     )
     def check(seeds):
         texts = [None if seed is None else prose(seed) for seed in seeds]
-        ids = [f"d{k}" for k in range(len(texts))]
-        rows = [{"id": k, "text": text} for k, text in zip(ids, texts, strict=True)]
+        rows = [{"id": f"d{k}", "text": text} for k, text in enumerate(texts)]
         pages = {
             "list": texts,
             "dicts": rows,
@@ -197,12 +191,12 @@ def test_functions_lose_nothing(kind):
         }[kind]
         with warnings.catch_warnings():
             warnings.simplefilter("error" if None not in seeds else "ignore")
-            found = spotsigs.dedup(pages)
+            kept = spotsigs.dedup(pages)
         left = {
-            "list": lambda: list(found),
-            "dicts": lambda: [row["text"] for row in found],
-            "arrow": lambda: found.column("text").to_pylist(),
-            "pandas": lambda: [text if isinstance(text, str) else None for text in found["text"]],
+            "list": lambda: list(kept),
+            "dicts": lambda: [row["text"] for row in kept],
+            "arrow": lambda: kept.column("text").to_pylist(),
+            "pandas": lambda: [text if isinstance(text, str) else None for text in kept["text"]],
         }[kind]()
         first = [k for k, text in enumerate(texts) if text is None or text not in texts[:k]]
         assert left == [texts[k] for k in first]  # equal pages are duplicates, others share hardly any signature

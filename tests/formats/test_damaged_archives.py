@@ -13,7 +13,7 @@ from time import process_time
 import numpy as np
 import pytest
 import zstandard
-from archives import PACK, arc_file, crawl, packed, read, warc_record, write_copy
+from archives import PACK, arc_file, crawl, ids, packed, read, warc_record, write_copy
 from warcio.archiveiterator import ArchiveIterator
 
 from spotsigs.formats.arc import Arc
@@ -57,16 +57,16 @@ def laid_out(records, layout, pack):
 def unpacked(content):
     """Unpack members of any compression and plain bytes between, by the libraries that made them."""
     parts = []
-    while found := PACKED.search(content):
-        stream = OPEN[found[0]]()
-        parts += [content[: found.start()], stream.decompress(content[found.start() :])]
+    while magic := PACKED.search(content):
+        stream = OPEN[magic[0]]()
+        parts += [content[: magic.start()], stream.decompress(content[magic.start() :])]
         content = stream.unused_data
     return b"".join([*parts, content])
 
 
 def copy_of(collection, folder, removed=()):
-    ids = [record.id for record in read(collection) if isinstance(record, Document)]
-    write_copy(collection, ids, np.array([name not in removed for name in ids]), folder)
+    names = ids(read(collection))
+    write_copy(collection, names, np.array([name not in removed for name in names]), folder)
     return next(folder.iterdir()).read_bytes()
 
 
@@ -83,9 +83,9 @@ def test_a_damaged_record_costs_one_page_in_every_layout(tmp_path, pack, layout,
     path = tmp_path / "x.warc"
     path.write_bytes(laid_out(damaged, layout, pack))
     for shard_bytes in (1 << 23, 3000):
-        found = read(Warc(path=str(path), shard_bytes=shard_bytes))
-        assert [record.id for record in found if isinstance(record, Document)] == pages
-        skipped = [record.reason for record in found if isinstance(record, Skipped)]
+        actual = read(Warc(path=str(path), shard_bytes=shard_bytes))
+        assert ids(actual) == pages
+        skipped = [record.reason for record in actual if isinstance(record, Skipped)]
         assert (3 if damage in NO_HEADER else 5) <= len(skipped) <= 5
         counted = sum(int(re.search(r"; ([\d,]+) bytes", reason)[1].replace(",", "")) for reason in skipped)
         assert counted >= sum(len(damaged[k].strip()) for k in bad)
@@ -109,9 +109,10 @@ def test_compressed_bytes_that_cannot_be_unpacked_are_copied(tmp_path, pack, lay
         members[5:] = records[5:]
     (tmp_path / "x.warc").write_bytes(b"".join(members))
     collection = Warc(path=str(tmp_path / "x.warc"))
-    found = read(collection)
-    assert [record.id[-1] for record in found if isinstance(record, Document)] == list("01235678")
-    assert [f"{len(members[4]):,} compressed bytes" in r.reason for r in found if isinstance(r, Skipped)] == [True]
+    actual = read(collection)
+    assert ids(actual) == [f"http://x/{k}" for k in (0, 1, 2, 3, 5, 6, 7, 8)]
+    [skipped] = [record for record in actual if isinstance(record, Skipped)]
+    assert f"{len(members[4]):,} compressed bytes" in skipped.reason
     assert members[4] in copy_of(collection, tmp_path / "out")
 
 
@@ -120,9 +121,9 @@ def test_a_record_of_an_arc_member_without_a_length(tmp_path, pack):
     parts = arc_file(9, random.Random(1))
     parts[4] = parts[4].replace(b"text/html ", b"text/html x", 1)
     (tmp_path / "x.arc").write_bytes(PACK[pack](b"".join(parts)))
-    found = read(Arc(path=str(tmp_path / "x.arc")))
-    assert [record.id[-1] for record in found if isinstance(record, Document)] == list("01245678")
-    [skipped] = [record for record in found if isinstance(record, Skipped)]
+    actual = read(Arc(path=str(tmp_path / "x.arc")))
+    assert [record.id[-1] for record in actual if isinstance(record, Document)] == list("01245678")
+    [skipped] = [record for record in actual if isinstance(record, Skipped)]
     assert skipped.reason.endswith(f"; {len(parts[4])} bytes are no record")
     assert parts[4].strip() in unpacked(copy_of(Arc(path=str(tmp_path / "x.arc")), tmp_path / "out"))
 
@@ -132,9 +133,9 @@ def test_records_that_declare_more_than_the_file_has_are_read_in_linear_time(tmp
     wrong = re.sub(rb"(?<=Content-Length: )\d+", b"999999999999", record, count=1)
     (tmp_path / "x.warc.gz").write_bytes(gzip.compress(wrong * 3000 + record))
     start = process_time()
-    found = read(Warc(path=str(tmp_path / "x.warc.gz")))
+    actual = read(Warc(path=str(tmp_path / "x.warc.gz")))
     assert process_time() - start < 10
-    assert [isinstance(record, Document) for record in found] == [False] * 3000 + [True]
+    assert [isinstance(record, Document) for record in actual] == [False] * 3000 + [True]
 
 
 def test_a_record_larger_than_a_page_is_copied_as_it_is(tmp_path):

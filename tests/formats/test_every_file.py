@@ -29,7 +29,7 @@ from spotsigs.formats.input_files import find_sources
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.warc import Warc
-from spotsigs.records import Document, Skipped
+from spotsigs.records import Skipped
 from spotsigs.text.size_limits import page_size_limit
 
 
@@ -45,12 +45,12 @@ def copied(collection, folder):
     """Return the names and unpacked contents of a copy with all pages."""
     folder.mkdir()
     collection.copy(folder, lambda _document: True)
-    found = {}
+    contents = {}
     for path in folder.rglob("*"):
         if path.is_file():
             with open_bytes(path) as stream:
-                found[path.relative_to(folder).as_posix()] = stream.read()
-    return found
+                contents[path.relative_to(folder).as_posix()] = stream.read()
+    return contents
 
 
 # names and formats
@@ -90,11 +90,11 @@ def test_pages_are_detected_by_their_content(tmp_path):
     for name, content in files.items():
         (tmp_path / "in" / name).write_bytes(content)
     collection = Folder(path=str(tmp_path / "in"))
-    found = read(collection)
-    assert ids(found) == ["a.html.gz", "b.php", "c.aspx@id=3", "d.txt.zst", "e.HTML"]
-    assert found[0].content == b"<html>a"
-    assert found[3].media_type == "text/plain"
-    assert skipped(found)["g.html.gz"].startswith("the compressed stream is truncated")
+    records = read(collection)
+    assert ids(records) == ["a.html.gz", "b.php", "c.aspx@id=3", "d.txt.zst", "e.HTML"]
+    assert records[0].content == b"<html>a"
+    assert records[3].media_type == "text/plain"
+    assert skipped(records)["g.html.gz"].startswith("the compressed stream is truncated")
     (tmp_path / "out").mkdir()
     collection.copy(tmp_path / "out", lambda _document: True)
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == files
@@ -103,8 +103,8 @@ def test_pages_are_detected_by_their_content(tmp_path):
 def test_a_compressed_page_may_not_unpack_to_more_than_a_page(tmp_path):
     (tmp_path / "x.html.gz").write_bytes(gzip.compress(bytes(1 << 20)))
     with page_size_limit(1 << 16):
-        [found] = read(Folder(path=str(tmp_path)))
-    assert found == Skipped("x.html.gz", "the page has more than 64 KiB")
+        [record] = read(Folder(path=str(tmp_path)))
+    assert record == Skipped("x.html.gz", "the page has more than 64 KiB")
 
 
 # folders
@@ -122,9 +122,9 @@ def test_an_unreadable_folder_is_listed_and_stops_a_strict_run(tmp_path, monkeyp
         return scan(path)
 
     monkeypatch.setattr(os, "scandir", denied)
-    found = read(Folder(path=str(tmp_path / "in")))
-    assert ids(found) == ["a/1.html"]
-    assert skipped(found) == {"b/": "the folder cannot be read: permission denied"}
+    records = read(Folder(path=str(tmp_path / "in")))
+    assert ids(records) == ["a/1.html"]
+    assert skipped(records) == {"b/": "the folder cannot be read: permission denied"}
     for pattern in ("**/*.html", "*/*.html"):
         assert skipped(read(Folder(path=f"{tmp_path}/in/{pattern}"))) == {
             "b/": "the folder cannot be read: permission denied"
@@ -150,19 +150,12 @@ def test_one_unreadable_file_does_not_end_a_run(tmp_path, monkeypatch, at):
 
     monkeypatch.setattr(Path, "open", denied)
     name, collection = collection_of(str(tmp_path))
-    found = read(collection)
+    records = read(collection)
     assert name == "jsonl"
-    assert ids(found) == ["ba"[at] + ".jsonl"]
-    assert skipped(found) == {bad.name: "cannot be read: permission denied"}
+    assert ids(records) == ["ba"[at] + ".jsonl"]
+    assert skipped(records) == {bad.name: "cannot be read: permission denied"}
     with pytest.raises(InputError, match=r"cannot be read: permission denied"):
         format_of(str(bad))
-
-
-def test_a_pattern_that_matches_a_folder_reads_its_files(tmp_path):
-    for name in ("in/a/1.jsonl", "in/2.jsonl"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes(rows(name))
-    assert ids(read(Jsonl(path=f"{tmp_path}/in/*"))) == ["in/2.jsonl", "in/a/1.jsonl"]
 
 
 def test_results_inside_the_input_are_no_pages(tmp_path, monkeypatch):
@@ -171,8 +164,8 @@ def test_results_inside_the_input_are_no_pages(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     main(["dedup", "in", "--out", "out", "--workers", "1"])
     shutil.copytree("out-results", "in/results")
-    found = {source.name: source.fault for source in find_sources("in")}
-    assert found == {"a.html": None, "results/": "the results of a run are not read"}
+    faults = {source.name: source.fault for source in find_sources("in")}
+    assert faults == {"a.html": None, "results/": "the results of a run are not read"}
 
 
 # empty shards and columns
@@ -223,8 +216,8 @@ def test_view_columns_of_parquet(tmp_path):
     )
     pq.write_table(table, tmp_path / "x.parquet")
     collection = Parquet(path=str(tmp_path / "x.parquet"))
-    found = read(collection)
-    assert [(r.id, getattr(r, "content", None)) for r in found] == [("a", "x"), ("b (x.parquet#1)", None), ("c", "z")]
+    records = read(collection)
+    assert [(r.id, getattr(r, "content", None)) for r in records] == [("a", "x"), ("b (x.parquet#1)", None), ("c", "z")]
     (tmp_path / "out").mkdir()
     collection.copy(tmp_path / "out", lambda document: document.id != "a")
     assert pq.read_table(tmp_path / "out" / "x.parquet").to_pylist() == table.to_pylist()[1:]
@@ -251,13 +244,13 @@ def test_two_parsers_of_json_agree(tmp_path, monkeypatch, line):
     import orjson
 
     (tmp_path / "x.jsonl").write_text(line)
-    found = read(Jsonl(path=str(tmp_path / "x.jsonl")))
+    records = read(Jsonl(path=str(tmp_path / "x.jsonl")))
 
     def refuse(_line):
         raise orjson.JSONDecodeError("", "", 0)
 
     monkeypatch.setattr(orjson, "loads", refuse)
-    assert found == read(Jsonl(path=str(tmp_path / "x.jsonl")))
+    assert records == read(Jsonl(path=str(tmp_path / "x.jsonl")))
 
 
 # captures
@@ -287,15 +280,15 @@ def test_a_cut_capture_does_not_replace_the_complete_one(tmp_path, headers, body
 def test_a_page_that_the_crawler_has_cut_is_skipped(tmp_path):
     record = warc_record("http://x/a", BODY).replace(b"WARC-Type:", b"WARC-Truncated: length\r\nWARC-Type:")
     (tmp_path / "x.warc").write_bytes(record)
-    [found] = read(Warc(path=str(tmp_path / "x.warc")))
-    assert found.reason == "the crawler has cut it: WARC-Truncated: length"
+    [record] = read(Warc(path=str(tmp_path / "x.warc")))
+    assert record.reason == "the crawler has cut it: WARC-Truncated: length"
 
 
 def test_skipped_and_kept_captures_of_one_address_have_different_names(tmp_path):
     bad = warc_record("http://x/a", b"<p>", headers="Content-Encoding: odd\r\n")
     (tmp_path / "x.warc").write_bytes(bad + warc_record("http://x/a", b"<p>one") + bad)
-    found = read(Warc(path=str(tmp_path / "x.warc")))
-    assert [record.id for record in found] == [
+    records = read(Warc(path=str(tmp_path / "x.warc")))
+    assert [record.id for record in records] == [
         "http://x/a (x.warc@0)", "http://x/a", f"http://x/a (x.warc@{(tmp_path / 'x.warc').stat().st_size - len(bad)})"
     ]  # fmt: skip
 
@@ -379,19 +372,19 @@ def test_damaged_gzip_is_read_nearly_as_the_standard_library_reads_it(tmp_path, 
     )
 
     def content_of(stream):
-        found = b""
+        actual = b""
         try:
             while piece := stream.read1():
-                found += piece
+                actual += piece
         except (OSError, EOFError, zlib.error) as error:
-            return found, isinstance(error, EOFError)
-        return found, None
+            return actual, isinstance(error, EOFError)
+        return actual, None
 
     with open_bytes(tmp_path / "x.gz") as ours, gzip.open(tmp_path / "x.gz") as theirs:
-        (found, fault), (expected, expected_fault) = content_of(ours), content_of(theirs)
+        (actual, fault), (expected, expected_fault) = content_of(ours), content_of(theirs)
     assert fault == expected_fault
-    assert expected.startswith(found)
-    assert len(expected) - len(found) <= (0 if damage in ("cut", "trailing", "padding") else 40_000)
+    assert expected.startswith(actual)
+    assert len(expected) - len(actual) <= (0 if damage in ("cut", "trailing", "padding") else 40_000)
     (tmp_path / "y.jsonl").write_bytes(rows("y"))
     assert "y" in ids(read(Jsonl(path=str(tmp_path))))
 
@@ -409,8 +402,8 @@ def test_shards_of_a_stream_share_a_pass(tmp_path, monkeypatch, kind, order):
         Members, "__init__", lambda self, *file, **more: (opened.append(file), begin(self, *file, **more))[1]
     )
     numbers = {"ascending": range(8), "descending": range(7, -1, -1), "some": [1, 3, 4, 7, 0, 2, 5, 6]}[order]
-    found = {number: ids(shards[number]()) for number in numbers}
-    assert [name for number in range(8) for name in found[number]] == list(map(str, range(500)))
+    names = {number: ids(shards[number]()) for number in numbers}
+    assert [name for number in range(8) for name in names[number]] == list(map(str, range(500)))
     assert len(opened) == {"ascending": 1, "descending": 8, "some": 2}[order]
 
 
@@ -437,6 +430,5 @@ def test_zstd_of_several_threads_begins_with_a_frame_to_skip(tmp_path, kind, num
     path = tmp_path / f"x.{kind}.zst"
     path.write_bytes(b"".join(skippable(number) + zstandard.compress(record) for record in records))
     name, collection = collection_of(str(path))
-    found = [record for shard in collection.shards() for record in shard()]
-    assert (name, [record.id for record in found]) == (kind, [f"{'http://x/' * (kind == 'warc')}{k}" for k in range(6)])
-    assert all(isinstance(record, Document) for record in found)
+    prefix = "http://x/" if kind == "warc" else ""
+    assert (name, ids(read(collection))) == (kind, [f"{prefix}{k}" for k in range(6)])

@@ -6,19 +6,19 @@ import json
 import re
 
 import pytest
-from archives import packed, warc_record
+from archives import ids, packed, read, warc_record
 
 from spotsigs.formats.folder import Folder
 from spotsigs.formats.warc import Warc
-from spotsigs.records import Document, Skipped
+from spotsigs.records import Skipped
 
 PAGE = b"<html><body><p>the plan is a new bridge and the river is long</p></body></html>"
 
 
-def found_by(collection):
+def listed(collection):
     """Return the ids of the documents, and the reasons by the ids of the others."""
-    found = [record for shard in collection.shards() for record in shard()]
-    return [r.id for r in found if isinstance(r, Document)], {r.id: r.reason for r in found if isinstance(r, Skipped)}
+    records = read(collection)
+    return ids(records), {record.id: record.reason for record in records if isinstance(record, Skipped)}
 
 
 @pytest.mark.parametrize("pattern", ["", "**/*.html", "**"])
@@ -32,17 +32,17 @@ def test_links_to_folders_above_and_to_files_outside_are_listed(tmp_path, patter
     (folder / "inside.html").symlink_to("x.html")
     (folder / "outside.html").symlink_to("../other.html")
     collection = Folder(path=str(folder / pattern))
-    ids, skipped = found_by(collection)
-    assert ids == ["a/y.html", "inside.html", "x.html"]
+    pages, skipped = listed(collection)
+    assert pages == ["a/y.html", "inside.html", "x.html"]
     assert sorted(skipped) == ["a/up/", "outside.html", "up/"]
     assert "outside the folder is not followed" in skipped["outside.html"]
     collection.copy(tmp_path, lambda document: False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "other.html"]
-    assert found_by(Folder(path=str(folder / "out*.html"))) == (["outside.html"], {})  # a pattern follows links
+    assert listed(Folder(path=str(folder / "out*.html"))) == (["outside.html"], {})  # a pattern follows links
     (tmp_path / "else").mkdir()
     (tmp_path / "other.html").rename(tmp_path / "else" / "z.html")
     (folder / "link").symlink_to("../else")
-    assert found_by(Folder(path=str(folder / "l*" / "*.html"))) == (["link/z.html"], {})
+    assert listed(Folder(path=str(folder / "l*" / "*.html"))) == (["link/z.html"], {})
 
 
 def test_only_results_of_spotsigs_are_left_out_and_they_are_listed(tmp_path):
@@ -52,8 +52,8 @@ def test_only_results_of_spotsigs_are_left_out_and_they_are_listed(tmp_path):
         (tmp_path / name / "page.html").write_bytes(PAGE)
         (tmp_path / name / "metrics.json").write_text("{}")
         (tmp_path / name / "run.json").write_text(json.dumps(run))
-    ids, skipped = found_by(Folder(path=str(tmp_path)))
-    assert ids == ["text/page.html", "theirs/page.html"]
+    pages, skipped = listed(Folder(path=str(tmp_path)))
+    assert pages == ["text/page.html", "theirs/page.html"]
     assert skipped["ours/"] == "the results of a run are not read"
 
 
@@ -69,8 +69,8 @@ def test_fragments_and_segments_are_no_pages(tmp_path):
     ]
     path = tmp_path / "x.warc.gz"
     path.write_bytes(packed(records, ".gz"))
-    ids, skipped = found_by(Warc(path=str(path)))
-    assert ids == ["http://x/whole"]
+    pages, skipped = listed(Warc(path=str(path)))
+    assert pages == ["http://x/whole"]
     assert {key.split(" ")[0]: reason for key, reason in skipped.items()} == {
         "http://x/part": "the response is a fragment of a page (HTTP status 206)",
         "http://x/first": "it is a segment of a record, 1",
@@ -92,5 +92,4 @@ def test_records_without_a_type_are_read_as_what_they_are(tmp_path):
     path = tmp_path / "x.warc"
     path.write_bytes(b"".join(records))
     collection = Warc(path=str(path))
-    actual = [record for shard in collection.shards() for record in shard()]
-    assert [(r.id[-1], r.content) for r in actual] == [*((k, PAGE) for k in "123"), ("4", b"the text")]
+    assert [(r.id[-1], r.content) for r in read(collection)] == [*((k, PAGE) for k in "123"), ("4", b"the text")]

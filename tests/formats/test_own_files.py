@@ -25,31 +25,26 @@ def files(folder):
 
 
 def test_a_run_leaves_the_stores_of_others_in_its_folder_alone(front_door, tmp_path):  # noqa: F811
-    place = f"hydra.run.dir={tmp_path}/run"
-    assert front_door(*RUN, place, f"store={tmp_path}/run/store-news")[0] == 0
+    folder = f"hydra.run.dir={tmp_path}/run"
+    assert front_door(*RUN, folder, f"store={tmp_path}/run/store-news")[0] == 0
     before = files(tmp_path / "run" / "store-news")
     assert before
-    assert front_door(*RUN, place)[0] == 0
+    assert front_door(*RUN, folder)[0] == 0
     assert files(tmp_path / "run" / "store-news") == before
     assert [path.name for path in (tmp_path / "run").glob("store-*")] == ["store-news"]
 
 
-def test_what_a_stopped_run_made_for_itself_goes(front_door, tmp_path):  # noqa: F811
-    """One store with the mark of a run, one that has only such a name."""
-    for name in ("store-0123456789abcdef", "store-fedcba9876543210"):
-        (tmp_path / "run" / name / "segments").mkdir(parents=True)
-    (tmp_path / "run" / "store-0123456789abcdef" / RUN_MARKER).write_text("{}")
+def test_a_store_that_a_stopped_run_made_for_itself_is_removed_unless_the_user_names_it(front_door, tmp_path):  # noqa: F811
+    """Two stores with the mark of a run, of which the user names one, and one that has only such a name."""
+    of_run, named_one, unmarked = (tmp_path / "run" / f"store-{digit * 16}" for digit in "123")
+    for store in (of_run, named_one):
+        store.mkdir(parents=True)
+        (store / RUN_MARKER).write_text("{}")
+    (unmarked / "segments").mkdir(parents=True)
+    assert front_door(*RUN, f"hydra.run.dir={tmp_path}/run", f"store={named_one}")[0] == 0
     assert front_door(*RUN, f"hydra.run.dir={tmp_path}/run")[0] == 0
-    assert [path.name for path in (tmp_path / "run").glob("store-*")] == ["store-fedcba9876543210"]
-
-
-def test_a_store_of_a_stopped_run_that_the_user_names_is_the_users(front_door, tmp_path):  # noqa: F811
-    store = tmp_path / "run" / "store-0123456789abcdef"
-    store.mkdir(parents=True)
-    (store / RUN_MARKER).write_text("{}")
-    assert front_door(*RUN, f"hydra.run.dir={tmp_path}/run", f"store={store}")[0] == 0
-    assert front_door(*RUN, f"hydra.run.dir={tmp_path}/run")[0] == 0
-    assert (store / "vectors" / "store.json").exists()
+    assert sorted((tmp_path / "run").glob("store-*")) == [named_one, unmarked]
+    assert (named_one / "vectors" / "store.json").exists()
 
 
 @pytest.mark.parametrize(("verb", "key"), [("cluster", "--store"), ("dedup", "--out")])

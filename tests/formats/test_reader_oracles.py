@@ -290,11 +290,13 @@ def in_a_file(name, content, collection, **more):
 def test_csv_against_the_standard_library(rows, pack, shard_bytes, mark):
     out = io.StringIO(newline="")
     csv.writer(out, quoting=csv.QUOTE_ALL).writerows([("id", "text"), *rows])
-    found = in_a_file(f"x.csv{pack}", PACK[pack]((mark + out.getvalue()).encode()), Csv, shard_bytes=shard_bytes)
+    actual = in_a_file(f"x.csv{pack}", PACK[pack]((mark + out.getvalue()).encode()), Csv, shard_bytes=shard_bytes)
     parsed = list(csv.DictReader(io.StringIO(out.getvalue(), newline="")))
     # A carriage return alone counts as white space: the csv module refuses it outside quotes.
     alone = [[row[name].replace("\r\n", "\n\n").replace("\r", " ") for name in ("id", "text")] for row in parsed]
-    given_back = [[text.decode().replace("\r\n", "\n\n") for text in (doc_id.encode(), text)] for doc_id, text in found]
+    given_back = [
+        [text.decode().replace("\r\n", "\n\n") for text in (doc_id.encode(), text)] for doc_id, text in actual
+    ]
     assert given_back == alone
 
 
@@ -313,11 +315,11 @@ def test_of_a_repeated_key_the_last_value_counts(members):
     row = json.loads(line)
     doc_id = "x.jsonl@0" if row.get("id") != row.get("id") else str(row.get("id", "x.jsonl@0"))
     content = row["html"] if row.get("html", "") != "" else row["text"]  # without HTML, the text
-    (found,) = in_a_file("x.jsonl", line.encode(), Jsonl)
+    (record,) = in_a_file("x.jsonl", line.encode(), Jsonl)
     if isinstance(content, str):
-        assert found == (doc_id, content)
+        assert record == (doc_id, content)
     else:
-        assert (found.id.split(" (")[0], "is of type" in found.reason) == (doc_id, True)
+        assert (record.id.split(" (")[0], "is of type" in record.reason) == (doc_id, True)
 
 
 @examples(40)

@@ -9,14 +9,13 @@ import io
 import json
 import shutil
 import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pandas as pd
 import pytest
 import warcio.archiveiterator
 from archives import arc_file, arc_record
+from in_process import ROOT, front_door
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
@@ -24,7 +23,6 @@ from spotsigs.records import Document
 from spotsigs.text.charset import to_utf8
 from spotsigs.text.visible import VisibleText
 
-ROOT = Path(__file__).parents[2]
 TINY = ROOT / "data" / "tiny"
 PAGES = {path.relative_to(TINY).as_posix(): path for path in sorted(TINY.rglob("*.html"))}
 COLUMNS = ["data.id_column=url", "data.html_column=page", "data.cluster_column=story"]
@@ -35,17 +33,13 @@ pytestmark = pytest.mark.long
 def pairs_of(tmp_path, *choices):
     """Run the command; return its pairs, named by the pages' paths, and its metrics."""
     folder = tmp_path / "run"
-    arguments = ["tau=0.25", "workers=2", f"hydra.run.dir={folder}", *choices]
-    result = subprocess.run(
-        [sys.executable, str(ROOT / "run.py"), *arguments], cwd=ROOT, capture_output=True, text=True
-    )
-    assert result.returncode == 0, result.stderr
-    pairs = pd.read_parquet(folder / "pairs.parquet")
-    found = {
+    done = front_door("tau=0.25", "workers=2", f"hydra.run.dir={folder}", *choices)
+    assert done.returncode == 0, done.stderr
+    pairs = {
         (*sorted(name.removeprefix("http://tiny.example/") for name in (a, b)), similarity)
-        for a, b, similarity, *_ in pairs.itertuples(index=False)
+        for a, b, similarity, *_ in pd.read_parquet(folder / "pairs.parquet").itertuples(index=False)
     }
-    return found, json.loads((folder / "metrics.json").read_text())
+    return pairs, json.loads((folder / "metrics.json").read_text())
 
 
 def copy_pages(folder):
@@ -58,10 +52,10 @@ def copy_pages(folder):
 def expected(tmp_path_factory):
     folder = tmp_path_factory.mktemp("folder")
     copy_pages(folder / "pages")
-    found, metrics = pairs_of(folder, "data=folder", f"data.path={folder / 'pages'}")
+    pairs, metrics = pairs_of(folder, "data=folder", f"data.path={folder / 'pages'}")
     assert metrics["documents"] == len(PAGES)
-    assert len(found) > 50
-    return found
+    assert len(pairs) > 50
+    return pairs
 
 
 def write_frame(path, **more):
@@ -90,8 +84,8 @@ def write_frame(path, **more):
 )
 def test_tables_by_pandas(tmp_path, expected, kind, name, more):
     write_frame(tmp_path / name, **more)
-    found, metrics = pairs_of(tmp_path, f"data={kind}", f"data.path={tmp_path / name}", *COLUMNS)
-    assert found == expected
+    pairs, metrics = pairs_of(tmp_path, f"data={kind}", f"data.path={tmp_path / name}", *COLUMNS)
+    assert pairs == expected
     assert metrics["recall"] is not None
 
 
@@ -120,8 +114,8 @@ def warcio_file(path, kind, packed):
 @pytest.mark.parametrize("packed", [False, True])
 def test_web_archives_by_warcio(tmp_path, expected, kind, packed):
     warcio_file(tmp_path / ("crawl.warc.gz" if packed else "crawl.warc"), kind, packed)
-    found, metrics = pairs_of(tmp_path, "data=warc", f"data.path={tmp_path}/*.warc*")
-    assert found == expected
+    pairs, metrics = pairs_of(tmp_path, "data=warc", f"data.path={tmp_path}/*.warc*")
+    assert pairs == expected
     assert metrics["documents"] == len(PAGES)
 
 
@@ -141,8 +135,8 @@ def test_a_crawl_by_wget(tmp_path, expected):
         subprocess.run(command, cwd=tmp_path, check=False, timeout=120)  # it ends with 8 where a link leads nowhere
     finally:
         server.shutdown()
-    found, metrics = pairs_of(tmp_path, "data=warc", f"data.path={tmp_path / 'crawl.warc.gz'}")
-    named = {tuple(sorted(name.removeprefix(base) for name in pair[:2])) for pair in found}
+    pairs, metrics = pairs_of(tmp_path, "data=warc", f"data.path={tmp_path / 'crawl.warc.gz'}")
+    named = {tuple(sorted(name.removeprefix(base) for name in pair[:2])) for pair in pairs}
     assert metrics["documents"] == len(PAGES) + 1
     assert {pair[:2] for pair in expected} <= named
 
@@ -170,7 +164,7 @@ def test_trec_in_the_form_of_wt10g(tmp_path, expected):
         path = tmp_path / "wt10g" / f"WTX{number:03d}" / "B01.gz"
         path.parent.mkdir(parents=True)
         path.write_bytes(gzip.compress(b"".join(records[number::3])))
-    found, metrics = pairs_of(tmp_path, "data=trec", f"data.path={tmp_path / 'wt10g'}")
+    pairs, metrics = pairs_of(tmp_path, "data=trec", f"data.path={tmp_path / 'wt10g'}")
     names = {f"WTX001-B01-{number}": name for number, name in enumerate(PAGES)}
-    assert {(*sorted((names[a], names[b])), s) for a, b, s in found} == expected
+    assert {(*sorted((names[a], names[b])), s) for a, b, s in pairs} == expected
     assert metrics["documents"] == len(PAGES)

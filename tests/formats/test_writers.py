@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from archives import EVERY_FILE, MAKES, PACK, file_of, texts, write_copy
+from archives import EVERY_FILE, MAKES, PACK, file_of, ids, read, texts, write_copy
 from faults import Denied, denying
 
 from spotsigs.engines import Serial
@@ -21,7 +21,6 @@ from spotsigs.formats.folder import Folder
 from spotsigs.formats.input_files import InputFile
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.writers import target_of
-from spotsigs.records import Document
 from spotsigs.signatures.extract import extract, is_readable
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import MainText
@@ -51,10 +50,6 @@ def make(kind, pack, folder):
 EVERY = [("folder", ""), *EVERY_FILE]
 
 
-def documents(collection):
-    return [record for shard in collection.shards() for record in shard() if isinstance(record, Document)]
-
-
 def contents(folder):
     def content(path):
         with open_bytes(path) as file:
@@ -69,22 +64,20 @@ def contents(folder):
 )
 def test_a_copy_of_an_archive_is_an_archive_of_single_records(tmp_path, kind, pack, magic):
     collection = make(kind, pack, tmp_path / "in")
-    write_copy(collection, [d.id for d in documents(collection)], np.ones(N, dtype=bool), tmp_path / "out")
+    write_copy(collection, ids(read(collection)), np.ones(N, dtype=bool), tmp_path / "out")
     assert b"".join(path.read_bytes() for path in (tmp_path / "out").iterdir()).count(magic) >= N
     parts = replace(collection, path=str(tmp_path / "out"), shard_bytes=2000)
     assert len(parts.shards()) > 3
-    assert len(documents(parts)) == N
+    assert len(ids(read(parts))) == N
 
 
 def test_copy_refuses_a_collection_in_another_order(tmp_path):
     collection = make("jsonl", "", tmp_path / "in")
-    ids = [d.id for d in documents(collection)]
-    all_kept = np.ones(N, dtype=bool)
+    names, all_kept = ids(read(collection)), np.ones(N, dtype=bool)
     with pytest.raises(InputError, match="'d0' is not where it was: the collection has changed"):
-        write_copy(collection, ids[::-1], all_kept, tmp_path / "out")
+        write_copy(collection, names[::-1], all_kept, tmp_path / "out")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
-    repeated = [f"{doc_id}#2" for doc_id in ids]
-    write_copy(collection, repeated, all_kept, tmp_path / "out")
+    write_copy(collection, [f"{name}#2" for name in names], all_kept, tmp_path / "out")
 
 
 @pytest.mark.parametrize(("kind", "pack"), EVERY)
@@ -92,13 +85,13 @@ def test_a_call_that_fails_is_an_error_and_never_the_end_of_the_input(tmp_path, 
     collection = make(kind, pack, tmp_path / "in")
     if kind == "folder":
         (tmp_path / "in" / "0" / "photo.jpg").write_bytes(bytes(5000))
-    ids = [d.id for d in documents(collection)]
+    names = ids(read(collection))
     for at in range(1, 1000, 7):
         denied = Denied(tmp_path, at)
         denied.buffer = 64
         try:
             with denying(denied):
-                write_copy(collection, ids, np.ones(N, dtype=bool), tmp_path / "out")
+                write_copy(collection, names, np.ones(N, dtype=bool), tmp_path / "out")
         except InputError as error:
             assert "cannot be written: No space left on device" in str(error)  # noqa: PT017
             assert not (tmp_path / "out").exists()
@@ -111,10 +104,10 @@ def test_a_call_that_fails_is_an_error_and_never_the_end_of_the_input(tmp_path, 
 
 def test_what_was_not_judged_stays(tmp_path):
     collection = make("jsonl", "", tmp_path / "in")
-    judged = [d.id for d in documents(collection) if d.id != "d7"]
+    judged = [name for name in ids(read(collection)) if name != "d7"]
     none = np.zeros(N - 1, dtype=bool)
     write_copy(collection, judged, none, tmp_path / "out", judged=lambda document: document.id != "d7")
-    assert [d.id for d in documents(Jsonl(path=str(tmp_path / "out")))] == ["d7"]
+    assert ids(read(Jsonl(path=str(tmp_path / "out")))) == ["d7"]
 
 
 def test_copy_of_a_truncated_file_ends_where_it_ends(tmp_path):
@@ -122,9 +115,9 @@ def test_copy_of_a_truncated_file_ends_where_it_ends(tmp_path):
     lines = b"\n".join(json.dumps({"id": f"d{k}", "text": rng.randbytes(200).hex()}).encode() for k in range(500))
     (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(lines)[:30_000])
     collection = Jsonl(path=str(tmp_path / "x.jsonl.gz"))
-    actual = documents(collection)
-    write_copy(collection, [d.id for d in actual], np.arange(len(actual)) % 2 == 0, tmp_path / "out")
-    assert [d.id for d in documents(Jsonl(path=str(tmp_path / "out")))] == [d.id for d in actual[::2]]
+    names = ids(read(collection))
+    write_copy(collection, names, np.arange(len(names)) % 2 == 0, tmp_path / "out")
+    assert ids(read(Jsonl(path=str(tmp_path / "out")))) == names[::2]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="these are no names there")
@@ -136,14 +129,12 @@ def test_files_keep_their_names_whatever_bytes_those_have(tmp_path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         Path(os.fsdecode(path)).write_bytes(b"<p>page %d" % k)
     collection = Folder(path=str(tmp_path / "in"))
-    actual = documents(collection)
-    assert len(actual) == len(names)
-    write_copy(collection, [d.id for d in actual], np.ones(len(names), dtype=bool), tmp_path / "out")
-    copied = documents(Folder(path=str(tmp_path / "out")))
-    assert [(d.id, d.content) for d in copied] == [(d.id, d.content) for d in actual]
-    assert {
-        os.path.relpath(os.fsencode(p), os.fsencode(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.html")
-    } == {*names}
+    pages = read(collection)
+    assert len(ids(pages)) == len(pages) == len(names)
+    out = tmp_path / "out"
+    write_copy(collection, ids(pages), np.ones(len(names), dtype=bool), out)
+    assert [(d.id, d.content) for d in read(Folder(path=str(out)))] == [(d.id, d.content) for d in pages]
+    assert {os.path.relpath(os.fsencode(path), os.fsencode(out)) for path in out.rglob("*.html")} == {*names}
 
 
 def test_two_files_never_become_one_in_a_copy(tmp_path):
@@ -166,4 +157,4 @@ def test_of_equal_ids_the_one_that_could_not_be_judged_stays(tmp_path, first_fai
     removed = np.zeros(1, dtype=bool)
     judged = lambda document: is_readable(document, text, scheme)  # noqa: E731
     write_copy(collection, signatures.doc_ids, removed, tmp_path / "out", judged=judged)
-    assert [d.content for d in documents(Jsonl(path=str(tmp_path / "out")))] == [deep]
+    assert [d.content for d in read(Jsonl(path=str(tmp_path / "out")))] == [deep]

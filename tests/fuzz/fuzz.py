@@ -33,20 +33,20 @@ def main() -> None:
     """Fuzz the target named first, followed by libFuzzer's own arguments."""
     name, *arguments = sys.argv[1:]
     target = targets.TARGETS[name]
-    found = HERE / "corpus" / name
-    found.mkdir(parents=True, exist_ok=True)
+    corpus = HERE / "corpus" / name
+    corpus.mkdir(parents=True, exist_ok=True)
     grown = Path(tempfile.gettempdir(), f"spotsigs-fuzz-{name}")
     grown.mkdir(exist_ok=True)
     for k, seed in enumerate(targets.seeds()[name]):
         target(seed)
         (grown / f"seed{k}").write_bytes(seed)
-    limits = ["-timeout=20", "-rss_limit_mb=3000", "-max_len=4096", f"-artifact_prefix={found}/"]
+    limits = ["-timeout=20", "-rss_limit_mb=3000", "-max_len=4096", f"-artifact_prefix={corpus}/"]
     more = {}
     if name == "html":  # kernels give no coverage that could guide
         pages = targets.seeds()[name]
         more["custom_mutator"] = lambda _data, size, seed: targets.changed_page(random.Random(seed), pages)[:size]
         limits += ["-len_control=0"]
-    atheris.Setup([sys.argv[0], *limits, *arguments, str(grown), str(found)], target, **more)
+    atheris.Setup([sys.argv[0], *limits, *arguments, str(grown), str(corpus)], target, **more)
     atheris.Fuzz()
 
 

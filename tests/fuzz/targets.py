@@ -34,13 +34,13 @@ def html(content: bytes) -> None:
         for charset in (None, "utf-16", "shift_jis"):
             document = Document(id="x", content=content, charset=charset)
             try:
-                found = text(document)
+                visible = text(document)
             except InputError:
                 continue
-            tokens = tokenize(found)
+            tokens = tokenize(visible)
             assert all(tokens.words)
             distinct, counts = count_signatures(SCHEME(tokens))
-            assert counts.sum() == len(SCHEME.readable(found)) >= len(distinct)
+            assert counts.sum() == len(SCHEME.readable(visible)) >= len(distinct)
 
 
 def _records(collection: object) -> list[Document | Skipped]:

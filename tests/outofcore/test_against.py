@@ -36,7 +36,7 @@ def page(text):
 NEAR = {"jaccard": (naive.resembles, naive.resembles), "containment": (naive.contains, naive.within)}
 
 
-@examples(150)
+@examples(50, long=500)
 @given(corpora(), st.sampled_from([0.3, 0.5, 2 / 3, 0.75, 1.0]), st.sampled_from(sorted(NEAR)), st.integers(1, 2))
 def test_pages_compared_with_a_reference_are_those_of_brute_force(drawn, tau, measure, workers):
     (pages, reference), (near, alike) = drawn, (near(tau) for near in NEAR[measure])

@@ -102,14 +102,14 @@ def test_a_page_that_is_too_large_is_skipped_and_costs_nothing(tmp_path, form, p
     path = write(tmp_path / "in", form, [SMALL, BIG, SMALL], pack)
     read(form, write(tmp_path / "first", form, [SMALL]))  # imports
     tracemalloc.start()
-    found = read(form, path)
+    records = read(form, path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert [len(record.content) for record in found if isinstance(record, Document)] in (
+    assert [len(record.content) for record in records if isinstance(record, Document)] in (
         [len(SMALL)] * 2,
         [len(SMALL) + 1] * 2,  # TREC has a line end after it
     )
-    reasons = [record.reason for record in found if isinstance(record, Skipped)]
+    reasons = [record.reason for record in records if isinstance(record, Skipped)]
     assert len(reasons) == 1
     assert any(
         word in reasons[0] for word in ("larger than 64 KiB", "longer than 64 KiB", "more than 64 KiB", "128 KiB")
@@ -140,9 +140,9 @@ def test_bombs_inside_a_warc_are_skipped(tmp_path, encodings):
 def test_many_small_values_count_for_the_memory_they_use(tmp_path, form, content):
     path = tmp_path / f"x.{form}"
     path.write_bytes(content)
-    found = read(form, path)
-    assert isinstance(found[0], Skipped)
-    assert "larger than 64 KiB" in found[0].reason or "not closed" in found[0].reason
+    records = read(form, path)
+    assert isinstance(records[0], Skipped)
+    assert "larger than 64 KiB" in records[0].reason or "not closed" in records[0].reason
 
 
 @pytest.mark.long
@@ -176,13 +176,13 @@ def test_pages_of_parquet_are_measured_before_they_are_read(tmp_path):
     pq.write_table(table, tmp_path / "x.parquet", row_group_size=3000)
     pa.default_memory_pool().release_unused()
     before = pa.total_allocated_bytes()
-    found = []
+    names = []
     with page_size_limit(LIMIT):
         for shard in Parquet(path=str(tmp_path / "x.parquet")).shards():
             for record in shard():
-                found.append(record.id)
+                names.append(record.id)
                 assert pa.total_allocated_bytes() - before < 40 * LIMIT
-    assert found == [str(k) for k in range(3000)]
+    assert names == [str(k) for k in range(3000)]
 
 
 @pytest.fixture
@@ -207,8 +207,8 @@ def test_pages_of_parquet_are_as_large_as_the_budget_lets_them_be(tmp_path, larg
     assert require_units(collection, processes, enough, copied=False) == Serial()
     assert require_units(collection, processes, 4 * enough, copied=False).processes > 1
     with page_size_limit(BUDGET_PAGE, largest_unit_within(enough)):
-        found = [record.id for shard in collection.shards() for record in shard()]
-    assert found == large_pages["id"].tolist()
+        names = [record.id for shard in collection.shards() for record in shard()]
+    assert names == large_pages["id"].tolist()
     large_pages.to_parquet(path, row_group_size=rows)
     assert require_units(collection, Serial(), memory, copied=True) == Serial()
 
@@ -227,8 +227,8 @@ def test_a_dictionary_of_parquet_counts_once(tmp_path):
     pages = [f"<p>the page {k} is a long one " * 1000 for k in range(30)]
     column = pd.Categorical.from_codes([k % 30 for k in range(600)], pages)
     pd.DataFrame({"id": range(600), "html": column}).to_parquet(tmp_path / "x.parquet")
-    found = read("parquet", tmp_path / "x.parquet", 1 << 19)
-    assert [record.content for record in found] == [pages[k % 30] for k in range(600)]
+    records = read("parquet", tmp_path / "x.parquet", 1 << 19)
+    assert [record.content for record in records] == [pages[k % 30] for k in range(600)]
 
 
 def test_a_shard_of_any_number_of_records_is_written_in_parts(tmp_path, monkeypatch):
@@ -240,15 +240,15 @@ def test_a_shard_of_any_number_of_records_is_written_in_parts(tmp_path, monkeypa
     for most in (1 << 24, 3000):
         monkeypatch.setattr("spotsigs.outofcore.segments.PART_BYTES", most)
         collection = Jsonl(path=str(path))
-        found = extract_segments(tmp_path / str(most), collection, VisibleText(), SpotSignatures(), Serial())
+        segments = extract_segments(tmp_path / str(most), collection, VisibleText(), SpotSignatures(), Serial())
         again = extract_segments(tmp_path / str(most), collection, VisibleText(), SpotSignatures(), Serial())
-        assert again == found
-        reasons = found.skipped
+        assert again == segments
+        reasons = segments.skipped
         assert len(reasons) == 67
         assert list(reasons)[1].id == "3 (x.jsonl@98)"
-        parts.append((list(found.doc_ids), list(reasons), found.occurrences().tolist()))
-        assert len(found.folders) == (1 if most > 3000 else len(found.folders))
-    assert len(found.folders) > 10
+        parts.append((list(segments.doc_ids), list(reasons), segments.occurrences().tolist()))
+        assert len(segments.folders) == (1 if most > 3000 else len(segments.folders))
+    assert len(segments.folders) > 10
     assert parts[0] == parts[1]
 
 

@@ -15,7 +15,7 @@ from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.records import Overlap
 from spotsigs.storage.store import opened, writing
 
-FEW, MANY = 200_000, 400_000
+FEW, MANY = 100_000, 200_000
 TASK = 20_000
 """Pairs in a file."""
 
@@ -99,5 +99,5 @@ def test_what_goes_a_span_at_a_time_equals_numpy(monkeypatch):
         np.testing.assert_array_equal(spans.is_identity(places), places == np.arange(n))
         flags = values < 0.5
         for first in (0, 3, n):
-            found = np.concatenate([np.empty(0, np.int64), *spans.flagged(flags, first)])
-            np.testing.assert_array_equal(found, [row for row in np.flatnonzero(flags) if row >= first])
+            rows = np.concatenate([np.empty(0, np.int64), *spans.flagged(flags, first)])
+            np.testing.assert_array_equal(rows, [row for row in np.flatnonzero(flags) if row >= first])

@@ -87,18 +87,18 @@ def working(request, tmp_path):
         process = subprocess.Popen(
             [sys.executable, "-c", WORKING, request.param], cwd=ROOT, stdout=out, stderr=out, start_new_session=True
         )
-    found = []
+    children = []
     try:
         until = time.monotonic() + 120
         while "done 3" not in (tmp_path / "out").read_text() and time.monotonic() < until:
             assert process.poll() is None, (tmp_path / "out").read_text()
             time.sleep(0.1)
         time.sleep(1)
-        found = psutil.Process(process.pid).children(recursive=True)
-        assert len(found) >= 2
-        yield process, found
+        children = psutil.Process(process.pid).children(recursive=True)
+        assert len(children) >= 2
+        yield process, children
     finally:
-        for one in [process, *found]:
+        for one in [process, *children]:
             with suppress(psutil.Error, ProcessLookupError):
                 one.kill()
         process.wait()

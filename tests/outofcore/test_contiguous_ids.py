@@ -14,10 +14,10 @@ IDS = st.lists(st.integers(0, 2**31 - 1) | st.integers(0, 200), max_size=60)
 def test_ids_get_their_rank_among_all_that_occur(parts: list[list[int]]) -> None:
     arrays = [np.array(part, np.int32) for part in parts]
     names, places = np.unique(np.concatenate(arrays), return_inverse=True)
-    found, n = renumbered(arrays, 1 + max((max(part, default=-1) for part in parts), default=-1))
+    numbers, n = renumbered(arrays, 1 + max((max(part, default=-1) for part in parts), default=-1))
     assert n == len(names)
-    assert np.concatenate(found).tolist() == places.tolist()
-    assert [len(part) for part in found] == [len(part) for part in arrays]
+    assert np.concatenate(numbers).tolist() == places.tolist()
+    assert [len(part) for part in numbers] == [len(part) for part in arrays]
 
 
 @pytest.mark.parametrize("edge", [0, 63, 64, 65, 127, 128, 10**6])

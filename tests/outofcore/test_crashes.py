@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +40,24 @@ if __name__ == "__main__":
 """
 
 
+def start(*words):
+    """Start Python in a session of its own."""
+    return subprocess.Popen(
+        [sys.executable, *words], cwd=ROOT, start_new_session=True, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+@contextmanager
+def started(*words):
+    """Start Python, and end it and all that it has started."""
+    with start(*words) as process:
+        try:
+            yield process
+        finally:
+            end_orphans([process.pid])
+
+
 @dataclass(frozen=True)
 class Job:
     """A command that writes into a folder, and which of the files there must not differ."""
@@ -49,20 +67,17 @@ class Job:
     results: tuple[str, ...]
 
     def start(self, folder):
-        words = [word.replace("{folder}", str(folder)) for word in self.command]
-        return subprocess.Popen(
-            [sys.executable, *words], cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        return start(*(word.replace("{folder}", str(folder)) for word in self.command))
 
     def finish(self, folder):
         process = self.start(folder)
         _, err = process.communicate(timeout=600)
-        assert process.returncode == 0, err.decode()
+        assert process.returncode == 0, err
 
     def content(self, folder):
-        found = {p.relative_to(folder).as_posix(): p.read_bytes() for way in self.results for p in folder.glob(way)}
-        assert found
-        return found
+        contents = {p.relative_to(folder).as_posix(): p.read_bytes() for way in self.results for p in folder.glob(way)}
+        assert contents
+        return contents
 
 
 @pytest.fixture(scope="session")
@@ -183,24 +198,16 @@ def test_staging_folders_of_killed_processes_are_removed_and_of_running_ones_are
         "with staging_folder(pathlib.Path(sys.argv[1], 'x')) as folder:\n"
         "    (folder / 'half').write_text('half')\n    print(folder, flush=True)\n    time.sleep(600)\n"
     )
-    writers = [
-        subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    try:
-        left, live = (Path(writer.stdout.readline().strip()) for writer in writers)
-        writers[0].kill()
-        writers[0].wait()
-        assert left.exists()
+    with ExitStack() as stack:
+        killed, running = (stack.enter_context(started("-c", code, str(tmp_path))) for _ in range(2))
+        abandoned, used = (Path(writer.stdout.readline().strip()) for writer in (killed, running))
+        killed.kill()
+        killed.wait()
+        assert abandoned.exists()
         done = code.replace("time.sleep(600)", "pass")
         subprocess.run([sys.executable, "-c", done, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
-        assert list(tmp_path.iterdir()) == [live]
-        assert (live / "half").read_text() == "half"
-    finally:
-        for writer in writers:
-            writer.kill()
-            writer.wait()
-            writer.stdout.close()
+        assert list(tmp_path.iterdir()) == [used]
+        assert (used / "half").read_text() == "half"
 
 
 # two at once
@@ -226,7 +233,7 @@ def test_two_runs_in_one_folder_leave_the_results_of_one_of_them(crawl, tmp_path
     running = [job.start(tmp_path / "both") for job in (one, other)]
     for process in running:
         _, err = process.communicate(timeout=600)
-        assert process.returncode == 0, err.decode()
+        assert process.returncode == 0, err
     actual = one.content(tmp_path / "both")
     tau = json.loads((tmp_path / "both" / "metrics.json").read_text())["tau"]
     assert f"- tau={tau}\n" in actual.pop(".hydra/overrides.yaml").decode()
@@ -237,13 +244,13 @@ def test_two_runs_in_one_folder_leave_the_results_of_one_of_them(crawl, tmp_path
 
 
 # What a shell starts in the background ignores the signal, and so does all that it starts in turn.
-HEARS = """
+TAKES_INTERRUPTS = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """
 
 MATCHING = (
-    HEARS
+    TAKES_INTERRUPTS
     + """
 sys.argv = ["run.py", "data=tiny", *sys.argv[1:]]
 import spotsigs.matching.algorithm1
@@ -269,7 +276,7 @@ runpy.run_path("run.py", run_name="__main__")
 )
 
 READING = (
-    HEARS
+    TAKES_INTERRUPTS
     + """
 sys.argv = ["run.py", *sys.argv[1:]]
 import runpy
@@ -311,11 +318,7 @@ def test_an_interrupted_run_ends_soon_and_leaves_no_worker(stage, to_all, large_
     more = [f"hydra.run.dir={tmp_path}/run", "workers=2"]
     if stage == "reading":
         more += ["data=jsonl", f"data.path={large_crawl}", "+data.shard_bytes=300_000"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", READING if stage == "reading" else MATCHING, *more],
-        cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
+    with started("-c", READING if stage == "reading" else MATCHING, *more) as process:
         for line in process.stdout:
             if line.strip() == stage:
                 break
@@ -324,8 +327,6 @@ def test_an_interrupted_run_ends_soon_and_leaves_no_worker(stage, to_all, large_
         (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
         sent = time.monotonic()
         _, err = process.communicate(timeout=60)  # it takes a second or two; a machine may be busy
-    finally:
-        end_orphans([process.pid])
     sys.stdout.write(f"ended after {time.monotonic() - sent:.2f} s\n")
     assert process.returncode == 130
     assert err.splitlines()[-1].startswith("stopped: finished results are complete")
@@ -351,33 +352,19 @@ except KeyboardInterrupt:
 
 
 def test_tasks_that_wait_when_a_run_is_interrupted_leave_no_traceback():
-    process = subprocess.Popen(
-        [sys.executable, "-c", CROWDED], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
+    with started("-c", CROWDED) as process:
         out, err = process.communicate(timeout=120)
-    finally:
-        end_orphans([process.pid])
-    assert process.returncode == 0
-    assert out == "interrupted\n"
-    assert err == ""
+    assert (process.returncode, out, err) == (0, "interrupted\n", "")
 
 
 def test_an_interrupt_while_modules_are_imported_ends_without_a_traceback(tmp_path):
     (tmp_path / "hydra.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(600)\n")
-    start = "import runpy\nsys.argv = ['run.py']\nrunpy.run_path('run.py', run_name='__main__')\n"
-    process = subprocess.Popen(
-        [sys.executable, "-c", f"{HEARS}sys.path.insert(0, {str(tmp_path)!r})\n{start}"],
-        cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
+    code = "import runpy\nsys.argv = ['run.py']\nrunpy.run_path('run.py', run_name='__main__')\n"
+    with started("-c", f"{TAKES_INTERRUPTS}sys.path.insert(0, {str(tmp_path)!r})\n{code}") as process:
         assert process.stdout.readline() == "importing\n"
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
-    finally:
-        end_orphans([process.pid])
-    assert process.returncode == -signal.SIGINT
-    assert err == ""
+    assert (process.returncode, err) == (-signal.SIGINT, "")
 
 
 @pytest.mark.parametrize(
@@ -392,7 +379,7 @@ def test_streams_that_the_caller_closed_are_no_fault(closed, tmp_path):
 
 
 @pytest.mark.parametrize("words", [["--help"], ["data=tiny", "engine=serial"]], ids=["help", "a run"])
-def test_output_that_nobody_reads_ends_it_quietly(words, tmp_path):
+def test_output_to_a_closed_pipe_ends_it_quietly(words, tmp_path):
     given, taken = os.pipe()
     os.close(given)
     with os.fdopen(taken, "wb") as pipe:

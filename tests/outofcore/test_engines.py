@@ -159,13 +159,13 @@ def test_pairs_are_identical_with_a_worker_killed(engine, step, tmp_path, monkey
     save_vectors(tmp_path / "v", vectors)
     harmful = partial(dies_second, call=getattr(tasks, step), parent=os.getpid(), marker=tmp_path / "died")
     monkeypatch.setattr(f"spotsigs.outofcore.prefix_partition_tasks.{step}", harmful)
-    found = join_store(tmp_path / "v", tmp_path / "p", 0.5, engine, memory=15_000)
-    assert triples(found.load()) == triples(BruteForce(tau=0.5)(Corpus(vectors)))
+    pairs = join_store(tmp_path / "v", tmp_path / "p", 0.5, engine, memory=15_000)
+    assert triples(pairs.load()) == triples(BruteForce(tau=0.5)(Corpus(vectors)))
     assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
     content = b"".join(p.read_bytes() for p in sorted((tmp_path / "p").rglob("*.npy")))
     again = join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=15_000)
     assert b"".join(p.read_bytes() for p in sorted((tmp_path / "q").rglob("*.npy"))) == content
-    np.testing.assert_array_equal(again.load().i, found.load().i)
+    np.testing.assert_array_equal(again.load().i, pairs.load().i)
 
 
 @pytest.fixture(scope="module")
@@ -197,8 +197,8 @@ def test_extraction_is_identical_with_a_worker_killed(engine, tmp_path):
     collection = written(tmp_path / "x.jsonl", stories(300))
     text = partial(dies_second, call=PARTS[0], parent=os.getpid(), marker=tmp_path / "died")
     for folder, used in (("p", engine), ("q", Serial())):
-        found = segments.extract_segments(tmp_path / folder, collection, text, PARTS[1], used)
-    assert len(found.folders) > 7
+        extracted = segments.extract_segments(tmp_path / folder, collection, text, PARTS[1], used)
+    assert len(extracted.folders) > 7
     assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
     p, q = content(tmp_path / "p"), content(tmp_path / "q")
     differing = {path.name for path in p.keys() | q.keys() if p.get(path) != q.get(path)}

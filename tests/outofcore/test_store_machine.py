@@ -115,10 +115,10 @@ class Stores(RuleBasedStateMachine):
 
     def add(self, batch, tau=0.4):
         new = bool(self.model) and list(self.model) != [batch]
-        found = match_on_disk(
+        matched = match_on_disk(
             self.store, self.collection(batch), *PARTS, tau, Serial(), memory=MEMORY, add=new or batch in self.model
         )
-        return named(found.pairs.load(), found.doc_ids)
+        return named(matched.pairs.load(), matched.doc_ids)
 
     def done(self, batch):
         self.model.setdefault(batch, ROWS[batch * BATCH : (batch + 1) * BATCH])
@@ -174,8 +174,8 @@ class Stores(RuleBasedStateMachine):
     @precondition(lambda self: self.begun is None)
     @rule(tau=st.sampled_from([0.3, 0.5, 0.9]))
     def joined(self, tau):
-        found = match_on_disk(self.store, None, *PARTS, tau, Serial(), memory=MEMORY)
-        assert named(found.pairs.load(), found.doc_ids) == expected(self.rows(), tau)
+        matched = match_on_disk(self.store, None, *PARTS, tau, Serial(), memory=MEMORY)
+        assert named(matched.pairs.load(), matched.doc_ids) == expected(self.rows(), tau)
 
     @precondition(lambda self: self.begun is None)
     @rule(seed=st.integers(0, 2**32))
@@ -188,8 +188,8 @@ class Stores(RuleBasedStateMachine):
         before = path.read_bytes()
         path.write_bytes(content)
         try:
-            found = match_on_disk(self.store, None, *PARTS, 0.4, Serial(), memory=MEMORY)
-            assert named(found.pairs.load(), found.doc_ids) == expected(self.rows(), 0.4)
+            matched = match_on_disk(self.store, None, *PARTS, 0.4, Serial(), memory=MEMORY)
+            assert named(matched.pairs.load(), matched.doc_ids) == expected(self.rows(), 0.4)
         except InputError as error:
             self.told(str(self.store) in str(error), error)
         finally:

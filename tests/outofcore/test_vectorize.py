@@ -112,11 +112,11 @@ def test_partition_keys_are_those_of_their_definition():
     rng = np.random.default_rng(1)
     documents = [rng.permutation(9000), *(rng.choice(12_000, 30, replace=False) for _ in range(50))]
     _, entries = np.unique(np.concatenate(documents), return_inverse=True)
-    found = np.empty(entries.max() + 1, np.uint16)
-    find_partition_keys(np.array([len(row) for row in documents]), 0, entries.astype(np.int32), found)
+    keys = np.empty(entries.max() + 1, np.uint16)
+    find_partition_keys(np.array([len(row) for row in documents]), 0, entries.astype(np.int32), keys)
     expected = partition_keys(np.split(entries, np.cumsum([len(row) for row in documents])[:-1]))
-    assert found.tolist() == [expected[k] for k in range(len(found))]
-    assert len(set(found[entries[:9000]].tolist())) == 3
+    assert keys.tolist() == [expected[k] for k in range(len(keys))]
+    assert len(set(keys[entries[:9000]].tolist())) == 3
 
 
 def large_batches(rng, sizes=(60, 1, 0, 80, 40)):

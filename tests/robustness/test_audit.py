@@ -10,7 +10,7 @@ SKIPPED = {"name": "c", "skip_reason": "Dependency not found"}
 
 
 @pytest.mark.parametrize(
-    ("found", "code", "message"),
+    ("versions", "code", "message"),
     [
         ([CLEAN, CLEAN], 0, ["nothing is known about any of the 2 pinned versions"]),
         ([CLEAN, KNOWN], 1, ["b 2.0: CVE-1, mended in 2.1 or 3.0"]),
@@ -26,5 +26,5 @@ SKIPPED = {"name": "c", "skip_reason": "Dependency not found"}
         ),
     ],
 )
-def test_the_verdict(found, code, message):
-    assert verdict(found) == (code, message)
+def test_the_verdict(versions, code, message):
+    assert verdict(versions) == (code, message)

@@ -31,9 +31,9 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     rows = stories(60)
     collection = written(folder / "x.jsonl", rows)
-    found = match_on_disk(folder / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY)
+    matched = match_on_disk(folder / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY)
     page = written(folder / "page.jsonl", rows[7:8])
-    return collection, folder / "store", named(found.pairs.load(), found.doc_ids), page, pairs_of_page(folder, page)
+    return collection, folder / "store", named(matched.pairs.load(), matched.doc_ids), page, pairs_of_page(folder, page)
 
 
 def pairs_of_page(folder, page):
@@ -57,8 +57,8 @@ def outcome(folder, page, collection, tau):
     return results
 
 
-def pairs_of(found):
-    return named(found.pairs.load(), found.doc_ids)
+def pairs_of(matched):
+    return named(matched.pairs.load(), matched.doc_ids)
 
 
 def flip(path, place, bit):
@@ -72,8 +72,8 @@ def check_flip(made, folder, name, rng, *, whole):
     shutil.copytree(store, folder / "store")
     path = folder / "store" / name
     flip(path, rng.randrange(path.stat().st_size), rng.randrange(8))
-    found = outcome(folder, page, None if whole else collection, TAU)
-    for result, expected in zip(found, (pairs, answer), strict=True):
+    outcomes = outcome(folder, page, None if whole else collection, TAU)
+    for result, expected in zip(outcomes, (pairs, answer), strict=True):
         if isinstance(result, str):
             assert str(folder / "store") in result, (name, result)
         else:

@@ -61,8 +61,10 @@ def test_nothing_is_unpickled_evaluated_or_given_to_a_shell():
             if isinstance(imported, ast.Import | ast.ImportFrom):
                 names = [imported.module or ""] if isinstance(imported, ast.ImportFrom) else []
                 names += [alias.name for alias in imported.names]
-                own = {"pickle"} if name == "spotsigs/testing.py" else set()  # a copy of a method of the same process
-                assert not ({"pickle", "cloudpickle", "dill", "marshal", "shelve"} - own) & set(names), name
+                allowed_here = (
+                    {"pickle"} if name == "spotsigs/testing.py" else set()
+                )  # a copy of a method of the same process
+                assert not ({"pickle", "cloudpickle", "dill", "marshal", "shelve"} - allowed_here) & set(names), name
         for called, node in calls(tree):
             words = {keyword.arg: keyword.value for keyword in node.keywords}
             assert called not in forbidden, name
@@ -108,9 +110,9 @@ def test_patterns_take_linear_time(pattern, methods):
         text = piece * (size // len(piece)) + "!"
         for method in methods:
             began = time.perf_counter()
-            found = getattr(pattern, method)(text.encode() if isinstance(pattern.pattern, bytes) else text)
+            matches = getattr(pattern, method)(text.encode() if isinstance(pattern.pattern, bytes) else text)
             if method == "finditer":
-                list(found)
+                list(matches)
             assert time.perf_counter() - began < 1, (piece, method)
 
 

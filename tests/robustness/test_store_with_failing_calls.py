@@ -33,10 +33,10 @@ def before(tmp_path_factory):
     written(folder / "old.jsonl", rows[:25])
     written(folder / "new.jsonl", rows[25:])
     (folder / "work").mkdir()
-    found = work(folder, "old")
+    pairs = work(folder, "old")
     shutil.copytree(folder / "work", folder / "done")
     both = work(folder, "new", add=True, at="done")
-    return folder, found, both
+    return folder, pairs, both
 
 
 def work(folder, name, *, add=False, at="work", base=None):
@@ -44,8 +44,8 @@ def work(folder, name, *, add=False, at="work", base=None):
     from spotsigs.formats.jsonl import Jsonl
 
     collection = Jsonl(path=str((base or folder) / f"{name}.jsonl"), shard_bytes=20_000)
-    found = match_on_disk(folder / at / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY, add=add)
-    return named(found.pairs.load(), found.doc_ids)
+    matched = match_on_disk(folder / at / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY, add=add)
+    return named(matched.pairs.load(), matched.doc_ids)
 
 
 def attempt(folder, denied, base):
@@ -63,21 +63,21 @@ def check_denied(before, folder, at, number):
     base, _, both = before
     copied(base / "work", folder / "work")
     denied = Denied(folder / "work", at, number)
-    found = attempt(folder, denied, base)
+    outcome = attempt(folder, denied, base)
     called = denied.calls[at - 1]
-    if isinstance(found, str):
-        assert os.strerror(number) in found, (called, found)
-        assert "\n" not in found
-        assert ".writing-" not in found, (called, found)
+    if isinstance(outcome, str):
+        assert os.strerror(number) in outcome, (called, outcome)
+        assert "\n" not in outcome
+        assert ".writing-" not in outcome, (called, outcome)
     else:
-        assert found == both, called  # a call that is not needed, such as one that deletes temporary files
+        assert outcome == both, called  # a call that is not needed, such as one that deletes temporary files
     if (folder / "work" / "store" / "vectors" / "store.json").exists():
         n = len(open_vectors(folder / "work" / "store" / "vectors"))
         assert n in (25, 40), called  # those of before, or the new ones
     assert work(folder, "new", add=True, base=base) == both, called
     assert sorted(stored_segments(folder / "work" / "store").doc_ids) == sorted(f"p{k}" for k in range(40))
     assert content(folder / "work" / "store") == content(base / "done" / "store"), called
-    return called[0], "refused" if isinstance(found, str) else "not needed"
+    return called[0], "refused" if isinstance(outcome, str) else "not needed"
 
 
 def sweep(before, folder, number, every=1, first=0):

@@ -77,7 +77,7 @@ def test_the_first_in_document_order_is_reported_on_disk(engine, crawl, tmp_path
 def bad_shards(crawl):
     """Return number and content of each shard with a bad record."""
     records = ((number, list(shard())) for number, shard in enumerate(crawl.shards()))
-    return [(number, found) for number, found in records if any(isinstance(record, Skipped) for record in found)]
+    return [(number, content) for number, content in records if any(isinstance(record, Skipped) for record in content)]
 
 
 def test_nothing_is_read_behind_it(crawl, tmp_path):
