@@ -1,7 +1,7 @@
 """A similarity threshold without labels: the valley between unrelated pairs and near-duplicates.
 
 Similarities of unrelated pages are near 0 and those of copies near 1, with a valley in between if the pages decide at
-all. The histogram is that of logarithms, in which the two hills are about equally wide.
+all. The histogram is that of logarithms, in which the two peaks are about equally wide.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FEWEST = 20
 """Fewer pairs than this make no histogram."""
 
 FEW_BELOW = 0.1
-"""Largest fraction of all pairs below the valley for which no hill is required there."""
+"""Largest fraction of all pairs below the valley for which no peak is required there."""
 
 NOISE = 1.0
 """Least depth of a valley: twice the standard deviation of the square root of a count."""
@@ -66,7 +66,7 @@ def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggesti
     sides, and that of its bottom. The noise of a count's square root is the same for all counts. A valley is at most
     half as high as that side and deeper than the noise, half of the variance is between its sides, and the similarities
     above it peak at 1/4 or more: lower ones are those of pages that share a template. The valley whose depth times
-    separation is largest is chosen. If hardly a pair is below it, no hill is required there.
+    separation is largest is chosen. If hardly a pair is below it, no peak is required there.
 
     Parameters
     ----------
@@ -110,10 +110,10 @@ def _valley(
     low, valley = float(smooth[:first].max(initial=0)), float(smooth[first])
     peak = last + int(np.argmax(smooth[last:]))
     high, below = float(smooth[peak]), int(counts[:first].sum())
-    hill = high if below <= FEW_BELOW * len(values) else min(low, high)
-    if valley > hill / 2 or np.sqrt(hill) - np.sqrt(valley) < NOISE:
+    height = high if below <= FEW_BELOW * len(values) else min(low, high)
+    if valley > height / 2 or np.sqrt(height) - np.sqrt(valley) < NOISE:
         shallow = f"no valley: the lowest point of the histogram ({valley:.1f} pairs a bin) is not far enough below the"
-        return none, nan, f"{shallow} lower of its hills ({hill:.1f})"
+        return none, nan, f"{shallow} lower of its peaks ({height:.1f})"
     if edges[peak + 1] <= LOWEST_PEAK:
         return none, nan, f"similarities above the valley peak at {edges[peak]:.2f}, that of a shared template"
     separation = _separation(counts, first, last)
@@ -121,8 +121,8 @@ def _valley(
     if separation < LEAST_SEPARATION:
         return none, nan, f"only {between} sides of the valley"
     tau = float(np.sqrt(edges[first] * edges[last + 1]))
-    hills = f"is in the valley ({valley:.1f} pairs a bin) between hills of {low:.1f} and {high:.1f}"
-    return tau, separation, f"tau={tau:.3f} {hills}; {between} two sides"
+    peaks = f"is in the valley ({valley:.1f} pairs a bin) between peaks of {low:.1f} and {high:.1f}"
+    return tau, separation, f"tau={tau:.3f} {peaks}; {between} two sides"
 
 
 def _deepest(counts: NDArray[np.int64], smooth: NDArray[np.float64]) -> tuple[int, int]:
@@ -130,7 +130,7 @@ def _deepest(counts: NDArray[np.int64], smooth: NDArray[np.float64]) -> tuple[in
     left = np.maximum.accumulate(np.append(0.0, smooth))[:-1]
     right = np.maximum.accumulate(np.append(smooth, 0.0)[::-1])[::-1][1:]
     lower = np.minimum(left, right)
-    if not (lower > smooth).any():  # no hill on the left: the valley precedes the first pair, or ends the slope
+    if not (lower > smooth).any():  # no peak on the left: the valley precedes the first pair, or ends the slope
         lower = right
     depth = np.maximum(np.sqrt(lower) - np.sqrt(smooth), 0.0)
     worth = depth * [_separation(counts, k, k) for k in range(len(counts))]
