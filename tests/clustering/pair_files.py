@@ -12,12 +12,12 @@ def on_disk(folder, pairs, files, rng):
     which = rng.integers(0, files, len(pairs))
     folders = [folder / f"{number:08d}" for number in range(files)]
     for number, one in enumerate(folders):
-        own = which == number
+        in_file = which == number
         with writing(one, "pairs") as out:
-            out.put("i", pairs.i[own].astype(np.int64))
-            out.put("j", pairs.j[own].astype(np.int64))
-            out.put("similarity", pairs.similarity[own])
-            out.facts = {"pairs": int(own.sum())}
+            out.put("i", pairs.i[in_file].astype(np.int64))
+            out.put("j", pairs.j[in_file].astype(np.int64))
+            out.put("similarity", pairs.similarity[in_file])
+            out.facts = {"pairs": int(in_file.sum())}
     return PairFiles(tuple(folders), pairs.n)
 
 

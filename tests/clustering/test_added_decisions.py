@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from runs import ran
+from strategies import triples
 
 from spotsigs import SpotSignatures, near_duplicates
 from spotsigs.outofcore.pipeline import read_decisions, write_decisions
@@ -30,17 +31,19 @@ def names(path, column="doc"):
     return pd.read_csv(path, dtype=str)[column].tolist()
 
 
-CASES = [(keep, seed, "serial") for keep in ("first", "longest", "newest", "none") for seed in range(3)]
+CASES = [
+    pytest.param(keep, seed, "serial", marks=[pytest.mark.long] if seed else [])
+    for keep in ("first", "longest", "newest", "none")
+    for seed in range(3)
+]
 
 
 @pytest.mark.parametrize(("keep", "seed", "engine"), [*CASES, ("longest", 3, "processes")])
 def test_the_promise_holds_over_all_batches(tmp_path, keep, seed, engine):
     rng = np.random.default_rng(seed)
     rows = pages(rng, 24)
-    found = near_duplicates([row["text"] for row in rows], TAU, signature=SpotSignatures())
-    near = {
-        frozenset((rows[i]["id"], rows[j]["id"])): s for i, j, s in zip(found.i, found.j, found.similarity, strict=True)
-    }
+    pairs = near_duplicates([row["text"] for row in rows], TAU, signature=SpotSignatures())
+    near = {frozenset((rows[i]["id"], rows[j]["id"])): s for i, j, s in triples(pairs)}
     assert len(near) > 20
     base = ["data=jsonl", f"engine={engine}", "workers=2", f"tau={TAU}", f"keep={keep}", "memory=2GB"]
     kept, removed, seen = set(), {}, set()

@@ -89,14 +89,14 @@ class CopyMachine(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.place = Path(tempfile.mkdtemp(prefix="copies-"))
-        self.at = self.place / "0"
+        self.folder = Path(tempfile.mkdtemp(prefix="copies-"))
+        self.at = self.folder / "0"
         self.at.mkdir()
         self.model = {}  # (number of a file, of a page in it): id, content
         self.files = self.copies = 0
 
     def teardown(self):
-        shutil.rmtree(self.place)
+        shutil.rmtree(self.folder)
 
     def collection(self, **more):
         reader = Folder if self.kind == "folder" else FORMATS[self.kind][0]
@@ -104,17 +104,17 @@ class CopyMachine(RuleBasedStateMachine):
 
     def read(self, **more):
         try:
-            found = [(document.id, document.content) for document in documents(self.collection(**more))]
+            pages = [(document.id, document.content) for document in documents(self.collection(**more))]
         except InputError as error:  # a folder of which no page was kept is empty
-            self.told(not self.model, error)
+            self.require(not self.model, error)
             return []
         if self.kind == "csv":
-            found = [(name, content.decode()) for name, content in found]
+            pages = [(name, content.decode()) for name, content in pages]
         if self.kind == "trec":
-            found = [(name, bytes.fromhex(content.split(b"<p>")[1].decode()).decode()) for name, content in found]
-        return found
+            pages = [(name, bytes.fromhex(content.split(b"<p>")[1].decode()).decode()) for name, content in pages]
+        return pages
 
-    def told(self, well, error):
+    def require(self, well, error):
         assert well, error
 
     def wanted(self):
@@ -158,7 +158,7 @@ class CopyMachine(RuleBasedStateMachine):
         kept = {key: rng.random() < share for key in sorted(self.model)}
         before = contents(self.at)
         self.copies += 1
-        target = self.place / str(self.copies)
+        target = self.folder / str(self.copies)
         self.copy(list(kept.values()), target)
         if all(kept.values()) and self.kind != "parquet":
             assert contents(target) == before
@@ -171,13 +171,13 @@ class CopyMachine(RuleBasedStateMachine):
     @rule(at=st.integers(1, 40), number=st.sampled_from([errno.ENOSPC, errno.EIO]))
     def stopped(self, at, number):
         """A call fails: no copy at all, and a sentence; or all of it, where the call was not needed."""
-        before, target = contents(self.at), self.place / "stopped"
-        denied = Denied(self.place, at, number)
+        before, target = contents(self.at), self.folder / "stopped"
+        denied = Denied(self.folder, at, number)
         try:
             with denying(denied):
                 self.copy([True] * len(self.model), target)
         except InputError as error:
-            self.told(os.strerror(number) in str(error) and ".writing-" not in str(error), error)
+            self.require(os.strerror(number) in str(error) and ".writing-" not in str(error), error)
             assert not target.exists()
         else:
             if self.kind != "parquet":
@@ -193,8 +193,8 @@ class CopyMachine(RuleBasedStateMachine):
         with pytest.raises(InputError, match="is not empty; name another folder for the copy"):
             write_copy(self.collection(), ids, np.ones(len(ids), bool), self.at)
         with pytest.raises(InputError, match="'more' is not where it was"):
-            write_copy(self.collection(), [*ids, "more"], np.ones(len(ids) + 1, bool), self.place / "refused")
-        assert not (self.place / "refused").exists()
+            write_copy(self.collection(), [*ids, "more"], np.ones(len(ids) + 1, bool), self.folder / "refused")
+        assert not (self.folder / "refused").exists()
 
     @rule(shard_bytes=st.sampled_from([50, 300, 5000]))
     def read_in_shares(self, shard_bytes):

@@ -21,17 +21,25 @@ from spotsigs.storage.store import Strings
 # the promise of leaders
 
 
+def edges_of(n):
+    return st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda pair: pair[0] < pair[1])
+
+
+def weighted(near, n):
+    """Return pairs of n documents from the similarity of each."""
+    return pairs_of(((*edge, value) for edge, value in near.items()), n)
+
+
 @st.composite
 def graphs(draw):
     """Draw pairs of up to 14 documents, their priority, and the decisions of an earlier run on the first of them."""
     n = draw(st.integers(1, 14))
-    ends = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda pair: pair[0] < pair[1])
     values = draw(st.sampled_from([[0.5, 0.75, 1.0], [0.5, 0.75, 1.0, float("nan")], [float("nan")]]))
-    found = draw(st.dictionaries(ends, st.sampled_from(values), max_size=3 * n)) if n > 1 else {}
+    near = draw(st.dictionaries(edges_of(n), st.sampled_from(values), max_size=3 * n)) if n > 1 else {}
     lengths = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
     dates = draw(st.lists(st.sampled_from([None, "no", "2008-07-20", "2009-01-01"]), min_size=n, max_size=n))
     earlier = draw(st.lists(st.booleans(), max_size=n - 1))
-    return n, found, lengths, [*dates[1:], "2007-01-01"], earlier
+    return n, near, lengths, [*dates[1:], "2007-01-01"], earlier
 
 
 @examples(150, long=20_000)
@@ -39,11 +47,11 @@ def graphs(draw):
 def test_by_similarity_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pages_are_a_pair(
     tmp_path_factory, graph, keep, memory, add
 ):
-    n, found, lengths, dates, earlier = graph
+    n, near, lengths, dates, earlier = graph
     earlier = np.array(earlier if add else [], np.bool_)
     old = len(earlier)
-    found = {pair: value for pair, value in found.items() if pair[1] >= old}  # as a run with add reports them
-    pairs = pairs_of(((*edge, value) for edge, value in found.items()), n)
+    near = {pair: value for pair, value in near.items() if pair[1] >= old}  # as a run with add reports them
+    pairs = weighted(near, n)
     if memory is not None:
         pairs = on_disk(tmp_path_factory.mktemp("pairs"), pairs, 3, np.random.default_rng(n)).within(memory)
     rank = priority(keep, n, np.array(lengths), map(str, lengths) if keep in BY_SCORE else dates)
@@ -51,31 +59,31 @@ def test_by_similarity_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pa
     rank[:old] = rank.min() - 1
     removed = np.concatenate([~earlier, np.zeros(n - old, np.bool_)])
     groups = cluster(pairs, priority=rank, removed=removed)
-    told = decide(pairs.chunks(), groups, keep, earlier=earlier)
-    kept, new = set(np.flatnonzero(told.kept).tolist()), range(old, n)
+    decisions = decide(pairs.chunks(), groups, keep, earlier=earlier)
+    kept, new = set(np.flatnonzero(decisions.kept).tolist()), range(old, n)
     assert [row in kept for row in range(old)] == earlier.tolist()
     if keep is Keep.none:
-        assert kept & set(new) == set(new) - {row for pair in found for row in pair}
-        assert (told.instead(np.array(new)) == -1).all()
+        assert kept & set(new) == set(new) - {row for pair in near for row in pair}
+        assert (decisions.instead(np.array(new)) == -1).all()
         return
     for row in set(new) - kept:  # first half: a kept page reaches tau, and it is the one that is named and quoted
-        [instead] = told.instead(np.array([row])).tolist()
+        [instead] = decisions.instead(np.array([row])).tolist()
         assert instead in kept
-        assert instead == told.partner[row]
-        quoted = found[min(row, instead), max(row, instead)]
-        np.testing.assert_equal(told.similarity[row], quoted)
+        assert instead == decisions.partner[row]
+        quoted = near[min(row, instead), max(row, instead)]
+        np.testing.assert_equal(decisions.similarity[row], quoted)
         np.testing.assert_equal(groups.similarity_to_representative[row], quoted)
-    assert not [pair for pair in found if set(pair) <= kept]  # second half
+    assert not [pair for pair in near if set(pair) <= kept]  # second half
     order = sorted(range(n), key=lambda row: (removed[row], rank[row], row))
-    heads = naive.leaders(found, order, np.flatnonzero(removed).tolist())
+    heads = naive.leaders(near, order, np.flatnonzero(removed).tolist())
     assert groups.representatives[groups.labels].tolist() == [heads[row] for row in range(n)]
 
 
 @examples(30, long=2000)
 @given(graphs(), st.sampled_from(ClusterMethod), st.sampled_from([100, 400]), st.booleans())
 def test_clusters_and_decisions_on_disk_are_those_in_memory(tmp_path_factory, graph, method, memory, ordered):
-    n, found, lengths, _, _ = graph
-    pairs = pairs_of(((*edge, value) for edge, value in found.items()), n)
+    n, near, lengths, _, _ = graph
+    pairs = weighted(near, n)
     files = on_disk(tmp_path_factory.mktemp("pairs"), pairs, 3, np.random.default_rng(n)).within(memory)
     rank = -np.array(lengths) if ordered else None
     one, other = (cluster(some, clusters=method, priority=rank) for some in (pairs, files))
@@ -91,10 +99,8 @@ def test_clusters_and_decisions_on_disk_are_those_in_memory(tmp_path_factory, gr
 
 
 def drawn_pairs(n):
-    ends = st.tuples(st.integers(0, n - 2), st.integers(1, n - 1)).filter(lambda pair: pair[0] < pair[1])
     values = st.sampled_from([0.5, 1 / 3, 0.1234567, 1.0, float("nan")])
-    found = st.dictionaries(ends, values, max_size=2 * n)
-    return found.map(lambda found: pairs_of(((*edge, value) for edge, value in found.items()), n))
+    return st.dictionaries(edges_of(n), values, max_size=2 * n).map(lambda near: weighted(near, n))
 
 
 EDGES = [(0, 1, 0.9), (1, 2, 0.5), (3, 4, 1.0)]  # 0 and 2 are connected through 1; 5 is alone
@@ -125,29 +131,23 @@ def test_policies(method, keep, kept, instead):
 
 @given(st.data())
 def test_decisions_against_counting(data):
-    n = data.draw(st.integers(1, 12))
-    edges = data.draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=20))
-    edges = sorted({(min(e), max(e)) for e in edges if e[0] != e[1]})
-    values = data.draw(st.lists(st.sampled_from([0.5, 0.75, 1.0]), min_size=len(edges), max_size=len(edges)))
-    weighted = [(a, b, v) for (a, b), v in zip(edges, values, strict=True)]
-    pairs = pairs_of(weighted, n)
+    n = data.draw(st.integers(2, 12))
+    near = data.draw(st.dictionaries(edges_of(n), st.sampled_from([0.5, 0.75, 1.0]), max_size=20))
+    pairs = weighted(near, n)
     for method in ClusterMethod:
         groups = cluster(pairs, clusters=method)
         decisions = decide(pairs, groups, Keep.first)
         for row in range(n):
             head = groups.representatives[groups.labels[row]]
-            own = [(-v, b if a == row else a) for a, b, v in weighted if row in (a, b)]
-            own = [pair for pair in own if pair[1] == head] or own
-            expected = (min(own)[1], -min(own)[0]) if own else (-1, None)
-            assert decisions.partner[row] == expected[0]
-            assert (
-                np.isnan(decisions.similarity[row]) if expected[1] is None else decisions.similarity[row] == expected[1]
-            )
+            partners = [(-v, b if a == row else a) for (a, b), v in near.items() if row in (a, b)]
+            partners = [pair for pair in partners if pair[1] == head] or partners
+            similarity, partner = min(partners, default=(np.nan, -1))
+            assert decisions.partner[row] == partner
+            np.testing.assert_equal(decisions.similarity[row], -similarity)
         assert decisions.kept.sum() == len(groups.sizes)
-        assert np.all(
-            groups.labels[decisions.instead(np.flatnonzero(~decisions.kept))] == groups.labels[~decisions.kept]
-        )
-        alone = set(range(n)) - {row for pair in edges for row in pair}
+        gone = ~decisions.kept
+        assert np.all(groups.labels[decisions.instead(np.flatnonzero(gone))] == groups.labels[gone])
+        alone = set(range(n)) - {row for pair in near for row in pair}
         assert set(np.flatnonzero(decide(pairs, groups, Keep.none).kept).tolist()) == alone
 
 
@@ -183,7 +183,7 @@ def test_tables_are_those_written_cell_by_cell(tmp_path_factory, rows):
 
 
 def naive_reason(decisions, row, names):
-    """Say in one sentence why a removed document was removed."""
+    """Return the sentence why a document was removed."""
 
     def percent(similarity):
         return "" if np.isnan(similarity) else f" (similarity {similarity:.3f})"
@@ -245,11 +245,11 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
     for row in rows:
         label = int(row["cluster"])
         assert row["representative"] == ids[clusters.representatives[label]]
-        own = cohesions.of(np.array([label]))
-        assert (int(row["pairs"]), int(row["apart"])) == (own.pairs[0], own.apart[0])
-        assert row["min_similarity"] == ("" if np.isnan(own.minimum[0]) else repr(float(own.minimum[0])))
-        assert row["mean_similarity"] == ("" if np.isnan(own.mean[0]) else repr(float(own.mean[0])))
-        assert row["chain"] == str(bool(own.chain[0])).lower()
+        of_label = cohesions.of(np.array([label]))
+        assert (int(row["pairs"]), int(row["apart"])) == (of_label.pairs[0], of_label.apart[0])
+        for name, value in (("min_similarity", of_label.minimum[0]), ("mean_similarity", of_label.mean[0])):
+            assert row[name] == ("" if np.isnan(value) else repr(float(value)))
+        assert row["chain"] == str(bool(of_label.chain[0])).lower()
 
 
 def test_a_name_that_is_not_utf8_is_an_error(tmp_path):

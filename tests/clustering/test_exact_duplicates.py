@@ -1,4 +1,4 @@
-"""Exact copies: found before signatures, whatever the filters, in memory, on disk, added later, and from Python."""
+"""Exact duplicates are detected before signatures and filters, in memory, on disk, added later, and from Python."""
 
 import json
 from itertools import combinations
@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from in_process import command
 from runs import ran, same
+from strategies import by_rows
+from strategies import pairs_of as pairs_by_rows
 
 from spotsigs import near_duplicates
 from spotsigs.exact_duplicates import ExactDuplicates, Sameness
@@ -48,46 +50,40 @@ def test_exact_duplicates_and_their_pairs_are_those_of_brute_force(data):
         lambda: np.array([[0, t] for t in text]).reshape(-1, 2).astype(np.uint64),
         n,
     )
-    alike = {(a, b) for a, b in combinations(range(n), 2) if content[a] == content[b] or text[a] == text[b] > 0}
-    assert {
-        (a, b)
-        for a, b in combinations(range(n), 2)
-        if exact_duplicates.representatives[a] == exact_duplicates.representatives[b]
-    } == alike
-    assert [exact_duplicates.representatives[k] for k in range(n)] == [
-        max([b for a, b in alike if a == k], default=k) for k in range(n)
-    ]
-    heads = np.flatnonzero(exact_duplicates.distinct).tolist()
-    joined = [pair for pair in combinations(heads, 2) if data.draw(st.booleans())]
+    every, representatives = list(combinations(range(n), 2)), exact_duplicates.representatives.tolist()
+    alike = {(a, b) for a, b in every if content[a] == content[b] or text[a] == text[b] > 0}
+    assert {(a, b) for a, b in every if representatives[a] == representatives[b]} == alike
+    assert representatives == [max([b for a, b in alike if a == k], default=k) for k in range(n)]
+    distinct = np.flatnonzero(exact_duplicates.distinct).tolist()
+    joined = [pair for pair in combinations(distinct, 2) if data.draw(st.booleans())]
     similarity = {pair: 1 / (2 + k) for k, pair in enumerate(joined)}
-    ends = np.array(joined, np.int32).reshape(-1, 2)
-    pairs = Pairs.build(ends[:, 0], ends[:, 1], np.array([similarity[pair] for pair in joined]), n)
+    pairs = pairs_by_rows([(*pair, value) for pair, value in similarity.items()], n)
     wanted = {}
-    for a, b in combinations(range(n), 2):
-        behind = tuple(sorted((int(exact_duplicates.representatives[a]), int(exact_duplicates.representatives[b]))))
-        if (a, b) in alike or behind in similarity:
-            wanted[a, b] = 1.0 if (a, b) in alike else similarity[behind]
+    for a, b in every:
+        of_representatives = tuple(sorted((representatives[a], representatives[b])))
+        if (a, b) in alike or of_representatives in similarity:
+            wanted[a, b] = 1.0 if (a, b) in alike else similarity[of_representatives]
     spread = exact_duplicates.spread(pairs)
-    assert dict(zip(zip(spread.i.tolist(), spread.j.tolist(), strict=True), spread.similarity, strict=True)) == wanted
+    assert by_rows(spread) == wanted
     assert (np.diff(spread.i.astype(np.int64) * n + spread.j) > 0).all()
     new_from, most = data.draw(st.integers(0, n)), data.draw(st.integers(1, 5))
     further = list(exact_duplicates.further(pairs.chunks(), most=most, new_from=new_from))
     actual = [pair for i, j, s in further for pair in zip(i.tolist(), j.tolist(), s.tolist(), strict=True)]
     assert max(map(len, (i for i, _, _ in further)), default=0) <= most
-    assert sorted(actual) == sorted(
-        (a, b, s) for (a, b), s in wanted.items() if (a, b) not in similarity and b >= new_from
-    )
+    others = [(*pair, s) for pair, s in wanted.items() if pair not in similarity and pair[1] >= new_from]
+    assert sorted(actual) == sorted(others)
 
 
 @pytest.mark.parametrize(("one", "other"), [("a  b\n", " a\tb"), ("ß\ud800", "ß \ud800 "[0:1] + "\ud800")])
 def test_texts_are_the_same_where_their_words_are(one, other):
-    first, second = (checksums(Document(id="", content=text), text) for text in (one, other))
+    def of(content, text):
+        return checksums(Document(id="", content=content), text)
+
+    first, second = of(one, one), of(other, other)
     assert (first[2:] == second[2:]).all()
     assert (first[:2] == second[:2]).all() == (one == other)
-    assert not checksums(Document(id="", content=b"<p>"), " \n")[2:].any()
-    assert (
-        checksums(Document(id="", content="é"), "")[:2] == checksums(Document(id="", content="é".encode()), "")[:2]
-    ).all()
+    assert not of(b"<p>", " \n")[2:].any()
+    assert (of("é", "")[:2] == of("é".encode(), "")[:2]).all()
 
 
 def words_apart(text):
@@ -154,28 +150,22 @@ def test_the_rule_for_exact_duplicates_is_an_option(tmp_path, choice, n):
 
 
 def test_removed_pages_have_a_reason_and_kept_ones_whether_they_were_compared(tmp_path):
-    pages = {
-        "1.html": TABLE,
-        "2.html": TABLE,
-        "3.html": f"<i></i>{TABLE}",
-        "4.html": BRIDGE,
-        "5.html": BRIDGE + "<p>It is late.</p>",
-    }
+    kinds = (TABLE, TABLE, f"<i></i>{TABLE}", BRIDGE, f"{BRIDGE}<p>It is late.</p>")
+    pages = {f"{k}.html": page for k, page in enumerate(kinds, start=1)}
     asked = ["data=folder", folder(tmp_path / "in", pages), "engine=serial", "tau=0.3"]
     text = ran(tmp_path / "run", *asked)
-    assert reasons(tmp_path / "run") == {
+    near = reasons(tmp_path / "run")
+    assert near.pop("5.html").startswith("near-duplicate of 4.html (similarity 0.")
+    assert near == {
         "2.html": "identical content: copy of 1.html, which is kept",
         "3.html": "identical text: copy of 1.html, which is kept",
-        "5.html": reasons(tmp_path / "run")["5.html"],
     }
-    assert reasons(tmp_path / "run")["5.html"].startswith("near-duplicate of 4.html (similarity 0.")
     assert (tmp_path / "run/kept.csv").read_text() == "doc,compared,near_duplicate\n1.html,no,\n4.html,yes,\n"
     assert "2 exact duplicates: 1 of identical content, 1 of identical text" in text
     assert "3 documents with too few signatures to be compared: see kept.csv" in text
     ran(tmp_path / "none", *asked, "keep=none")
-    assert reasons(tmp_path / "none")["1.html"] == (
-        "identical content: copy of 2.html, and no document that has one is kept"
-    )
+    alone = "identical content: copy of 2.html, and no document that has one is kept"
+    assert reasons(tmp_path / "none")["1.html"] == alone
 
 
 @pytest.mark.parametrize("boilerplate", ["keep", "remove"])

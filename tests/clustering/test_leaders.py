@@ -38,34 +38,32 @@ def drawn_sections(n, tau, draw):
     return Sections(np.array(of, np.uint64), draw(st.sampled_from([tau / 2, 0.5, 0.7, 1.0])))
 
 
-def all_pairs(documents, heads, tau, sections):
-    """Return the pairs of all documents that count, of which each has the signatures and section of its head."""
-    rows = [documents[head] for head in heads]
+def all_pairs(documents, of, tau, sections):
+    """Return the pairs of all documents that count, which have what their representatives have."""
+    rows = [documents[row] for row in of]
     near = {(i, j): s for i, j, s in naive.self_join(rows, tau)} if rows else {}
     if sections is not None:
-        near = counting(near, sections.of[heads].tolist(), sections.tau)
-    near |= {(i, j): 1.0 for i, j in combinations(range(len(heads)), 2) if heads[i] == heads[j]}
+        near = counting(near, sections.of[of].tolist(), sections.tau)
+    near |= {(i, j): 1.0 for i, j in combinations(range(len(of)), 2) if of[i] == of[j]}
     ends = np.array(list(near), np.int64).reshape(-1, 2)
-    return Pairs.build(ends[:, 0], ends[:, 1], np.array(list(near.values()), float), len(heads))
+    return Pairs.build(ends[:, 0], ends[:, 1], np.array(list(near.values()), float), len(of))
 
 
-def distinct(documents, heads):
+def distinct(documents, of):
     """Return the vectors of the documents; the rows of exact duplicates are empty."""
-    return vectors_of(
-        [row if head == k else Counter() for k, (row, head) in enumerate(zip(documents, heads, strict=True))]
-    )
+    return vectors_of([row if of[k] == k else Counter() for k, row in enumerate(documents)])
 
 
-def require_same(found, expected):
+def require_same(clusters, expected):
     for name in ("labels", "representatives", "similarity_to_representative"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        np.testing.assert_array_equal(getattr(clusters, name), getattr(expected, name))
 
 
 def require_same_on_disk(clusters, pairs, rows, tau, exact_duplicates, options):
     with tempfile.TemporaryDirectory() as folder:
         save_vectors(Path(folder, "v"), rows, exact_duplicates=exact_duplicates)
-        found, listed = leaders_on_disk(Path(folder, "v"), tau, options, memory=1000)
-    require_same(found, clusters)
+        actual, listed = leaders_on_disk(Path(folder, "v"), tau, options, memory=1000)
+    require_same(actual, clusters)
     assert by_rows(listed) == by_rows(pairs)
     assert listed.shared.tolist() == pairs.shared.tolist()
 
@@ -75,18 +73,18 @@ def require_same_on_disk(clusters, pairs, rows, tau, exact_duplicates, options):
 def test_leaders_are_those_of_all_pairs(data, tau):
     documents, tau = (data.draw(collections(20)), tau) if tau else data.draw(borderline_collections())
     n = len(documents)
-    heads = sets_of(n, data.draw)
+    of = sets_of(n, data.draw)
     priority = data.draw(
         st.none() | st.lists(st.integers(0, 5), min_size=n, max_size=n).map(lambda v: np.array(v, int))
     )
     removed = data.draw(st.none() | st.lists(st.booleans(), min_size=n, max_size=n).map(np.bool_))
     keep, threads = data.draw(st.sampled_from(Keep)), data.draw(st.integers(1, 2))
     sections = drawn_sections(n, tau, data.draw)
-    every, none = all_pairs(documents, heads, tau, sections), keep is Keep.none
+    every, none = all_pairs(documents, of, tau, sections), keep is Keep.none
     order = {"priority": priority, "removed": removed}
     expected = cluster(every, **order)
     options = LeaderOptions(**order, sections=sections, both=none)
-    rows, exact_duplicates = distinct(documents, heads), ExactDuplicates(heads, heads)
+    rows, exact_duplicates = distinct(documents, of), ExactDuplicates(of, of)
     clusters, pairs = leaders_of(rows, tau, options, exact_duplicates=exact_duplicates, threads=threads)
     require_same(clusters, expected)
     assert by_rows(pairs).items() <= by_rows(every).items()
@@ -100,7 +98,7 @@ def test_leaders_are_those_of_all_pairs(data, tau):
         assert len(pairs) == gone.sum()
         np.testing.assert_array_equal(decided.partner[gone], wanted.partner[gone])
         np.testing.assert_array_equal(decided.similarity[gone], wanted.similarity[gone])
-    counters = [documents[head] for head in heads]
+    counters = [documents[row] for row in of]
     shared = [(counters[i] & counters[j]).total() for i, j in by_rows(pairs)]
     assert pairs.shared.tolist() == shared
 
@@ -110,34 +108,33 @@ def test_leaders_are_those_of_all_pairs(data, tau):
 def test_leaders_among_added_documents_are_those_of_the_pairs_with_one(data, tau):
     documents = data.draw(collections(20))
     n = len(documents)
-    heads, new_from = sets_of(n, data.draw), data.draw(st.integers(0, n))
+    of, new_from = sets_of(n, data.draw), data.draw(st.integers(0, n))
     removed = np.array([data.draw(st.booleans()) for _ in range(new_from)] + [False] * (n - new_from), bool)
     priority = np.array([-1] * new_from + [data.draw(st.integers(0, 5)) for _ in range(n - new_from)], int)
     sections = drawn_sections(n, tau, data.draw)
-    every = all_pairs(documents, heads, tau, sections)
+    every = all_pairs(documents, of, tau, sections)
     new = every.j >= new_from
     every = Pairs.build(every.i[new], every.j[new], every.similarity[new], n)
     order, keep = {"priority": priority, "removed": removed}, data.draw(st.sampled_from(Keep))
     expected = cluster(every, **order)
     options = LeaderOptions(**order, sections=sections, new_from=new_from, both=keep is Keep.none)
-    rows, exact_duplicates = distinct(documents, heads), ExactDuplicates(heads, heads)
+    rows, exact_duplicates = distinct(documents, of), ExactDuplicates(of, of)
     clusters, pairs = leaders_of(rows, tau, options, exact_duplicates=exact_duplicates)
     require_same(clusters, expected)
     if data.draw(st.integers(0, 4)) == 4:
         require_same_on_disk(clusters, pairs, rows, tau, exact_duplicates, options)
     assert by_rows(pairs).items() <= by_rows(every).items()
-    found, wanted = (
+    decided, wanted = (
         decide(*some, keep, earlier=~removed[:new_from]) for some in ((pairs, clusters), (every, expected))
     )
-    np.testing.assert_array_equal(found.kept, wanted.kept)
+    np.testing.assert_array_equal(decided.kept, wanted.kept)
 
 
 @pytest.mark.parametrize("identical", [True, False])
 def test_a_cluster_with_more_pairs_than_can_be_listed_is_decided(identical):
     n = 70_000
     assert n * (n - 1) // 2 > MOST_PAIRS
-    own = np.arange(100, 100 + n)[:, None]
-    rows = np.hstack([np.tile(np.arange(9), (n, 1)), own])
+    rows = np.hstack([np.tile(np.arange(9), (n, 1)), np.arange(100, 100 + n)[:, None]])
     last = np.full(n, n - 1 if identical else 0, np.int32)
     exact_duplicates = ExactDuplicates(last, last) if identical else None
     vectors = Vectors.from_csr(np.arange(n + 1) * 10, rows.ravel())

@@ -51,10 +51,10 @@ def test_chunks_do_not_show(tmp_path_factory, seed, n, m, new_from, measure):
     ids = [f"page {row}{',' * (row % 2)} {'é' * (row % 3)}" for row in range(n)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "ROW_GROUP", 4)
-        for name, found in (("memory", pairs), ("disk", stored)):
+        for name, listed in (("memory", pairs), ("disk", stored)):
             (folder / name).mkdir()
-            object.__setattr__(found, "overlap", overlap)
-            tables.write_tables(folder / name, ids, found, decisions, cohesions, new_from=min(new_from, n))
+            object.__setattr__(listed, "overlap", overlap)
+            tables.write_tables(folder / name, ids, listed, decisions, cohesions, new_from=min(new_from, n))
     assert set(written(folder / "memory")) == TABLES
     assert written(folder / "disk") == written(folder / "memory")
 

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from in_process import command
 from naive import text_kept as naive
-from strategies import examples, is_long, pairs_of
-from test_decisions import graphs
+from strategies import examples, is_long
+from test_decisions import graphs, weighted
 from test_engines import available
+from test_sections import WAYS
 
 import spotsigs
 from spotsigs.clustering.clusters import ClusterMethod, cluster
@@ -60,12 +61,12 @@ def texts(draw, n):
 def test_pages_stay_for_their_text_as_in_the_reference_and_the_promise_holds(
     data, graph, method, share, most_bytes, ordered, add
 ):
-    n, found, lengths, _, earlier = graph
+    n, near, lengths, _, earlier = graph
     earlier = np.array(earlier if add else [], np.bool_)
     old = len(earlier)
     rows, of, cuts = data.draw(texts(n))
-    near = {pair: value for pair, value in found.items() if pair[1] >= old}
-    pairs = pairs_of(((*edge, value) for edge, value in near.items()), n)
+    near = {pair: value for pair, value in near.items() if pair[1] >= old}
+    pairs = weighted(near, n)
     rank = np.array(lengths) if ordered else np.arange(n)
     rank[:old] = rank.min() - 1
     groups = cluster(pairs, clusters=method, priority=rank, removed=np.concatenate([~earlier, np.zeros(n - old, bool)]))
@@ -141,14 +142,6 @@ def expected(rows, kept, order=None, *, old=0, share=0.6):
     of, known = [last[row["text"]] for row in rows], [row["id"] in kept for row in rows]
     order = range(len(rows)) if order is None else order
     return {rows[k]["id"] for k in naive.text_kept(sampled, known, of, order, share, old)}
-
-
-WAYS = {
-    "processes": ("--workers", 2),
-    "budget": ("--memory", "1GB", "--workers", 1),
-    "store": ("--store", "of-pages", "--workers", 1),
-    "budget, dask": ("--engine", "dask", "--workers", 2, "--memory", "3GB"),
-}
 
 
 @pytest.mark.parametrize("clusters", ["leaders", "components"])
