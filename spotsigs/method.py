@@ -156,12 +156,10 @@ class Method:
         notes = {"keep": f" ('largest' and 'smallest' are set by {flag('keep_by')})"}
         for name in given.keys() & _CHOICES:
             given[name] = as_choice(flag(name), given[name], _CHOICES[name], notes.get(name, ""))
-        lost = given.get("most_text_lost", 1.0)
-        share = isinstance(lost, (int, float)) and 0 < lost <= 1
-        require(share, f"{flag('most_text_lost')} must be a number in (0, 1], got {shown(lost)}")
-        inside = given.get("section_tau", 0.0)
-        known = isinstance(inside, (int, float)) and 0 <= inside <= 1
-        require(known, f"{flag('section_tau')} must be a number in [0, 1], got {shown(inside)}")
+        for name, allowed in {"most_text_lost": "(0, 1]", "section_tau": "[0, 1]"}.items():
+            value = given.get(name, 1)
+            known = isinstance(value, (int, float)) and 0 <= value <= 1 and (value > 0 or name == "section_tau")
+            require(known, f"{flag(name)} must be a number in {allowed}, got {shown(value)}")
         scheme = given.pop("signature", SPOTSIGS)
         named = isinstance(scheme, str) and scheme == SPOTSIGS
         known = named or isinstance(scheme, SignatureScheme)
@@ -244,15 +242,11 @@ class Method:
         for group, part in parts.items():
             words[group] = self.name(group)
             words |= _parameters(part, group, self.typed)
-        chosen: dict[str, Any] = {"seed": getattr(self.matcher, "seed", SEED), "boilerplate": self.boilerplate}
-        chosen |= {name: getattr(self, name) for name in ("sets", "duplicates", "clusters", "keep")}
-        chosen |= {name: getattr(self, name) for name in ("most_text_lost", "section_tau")}
-        chosen |= {name: getattr(self.idf_filter, name) for name in ("idf", "min_spots")}
         words |= {} if self.tau is None else {"tau": self.tau}
-        words |= {
-            name: getattr(self.idf_filter, name) for name in ("idf_min", "idf_max")
-        }  # the defaults are the data's
-        return words | {name: value for name, value in chosen.items() if value != _PLAIN[name]}
+        words |= {"idf_min": self.idf_filter.idf_min, "idf_max": self.idf_filter.idf_max}  # the defaults are the data's
+        chosen = vars(self.idf_filter) | vars(self) | {"boilerplate": self.boilerplate}
+        chosen["seed"] = getattr(self.matcher, "seed", SEED)
+        return words | {name: chosen[name] for name, plain in _PLAIN.items() if chosen[name] != plain}
 
     def extraction_key(self) -> str:
         """Return, as JSON, what the signatures of a collection depend on."""

@@ -712,7 +712,7 @@ class Truth:
     names : sequence of str
         Name of each cluster number.
     judged : JudgedPairs or None
-        JudgedPairs pairs; None if the labels are the truth.
+        Judged pairs; None if the labels are the truth.
     """
 
     labels: NDArray[np.int32]

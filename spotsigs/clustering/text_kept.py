@@ -83,7 +83,8 @@ def keep_for_text(
         np.add.at(sizes, pages, 1)
     most = max(most_bytes // _BYTES, 1)
     text = _Text(grams, decisions.exact_duplicates.distinct, max(-(-int(sizes.sum()) // most), 1))
-    limits = _limits(sizes[of[rows]], share)
+    own = sizes[of[rows]]
+    limits = share * own + CERTAIN * np.sqrt(own * share * (1 - share))  # sampled 5-grams that a page may lose
     found = np.zeros(n, np.bool_)
     while len(rows):
         once = list(text.lost(stays)) if text.ranges == 1 else None
@@ -100,12 +101,6 @@ def keep_for_text(
         rows, limits = rows[fit:], limits[fit:]
     clusters = alone(decisions.clusters, found)
     return replace(decisions, clusters=clusters, kept=decisions.kept | found, for_text=found)
-
-
-def _limits(sizes: IntArray, share: float) -> NDArray[np.float64]:
-    """Return how many of their sampled 5-grams pages may lose."""
-    limits: NDArray[np.float64] = share * sizes + CERTAIN * np.sqrt(sizes * share * (1 - share))
-    return limits
 
 
 def _in_order(decisions: Decisions, stays: NDArray[np.bool_], priority: IntArray | None, old: int) -> IntArray:

@@ -63,7 +63,7 @@ class Content:
     """
 
     def __init__(self, file: IO[bytes], start: int, dictionary: zstandard.ZstdCompressionDict | None = None) -> None:
-        self._file, self._dictionary = file, dictionary
+        self._file, self.dictionary = file, dictionary
         self._kept = min(_KEPT, largest_page())
         file.seek(start)
         self.packing = packing_of(file.read(4))
@@ -76,18 +76,13 @@ class Content:
         self._file.seek(start)
         self._plain, self._members = start, None
         if self.packing != "plain":
-            self._members = Members(self._file, self.packing, raises=False, trailing=True, dictionary=self._dictionary)
-            self._dictionary = self._members.dictionary
+            self._members = Members(self._file, self.packing, raises=False, trailing=True, dictionary=self.dictionary)
+            self.dictionary = self._members.dictionary
         self._pieces: list[tuple[int, int, bytes]] = []  # since the mark, if kept: member, offset in it, content
         self._next = self._taken = self._first = 0  # piece of the next byte, bytes of it before that, and at the mark
         self._offset = self._mark = offset - inner  # bytes before the next one, and before the mark
         self.skip(inner)
         self.mark()
-
-    @property
-    def dictionary(self) -> zstandard.ZstdCompressionDict | None:
-        """The dictionary of the zstd frames."""
-        return self._dictionary
 
     @property
     def damage(self) -> Exception | None:

@@ -60,10 +60,9 @@ class Containment(ThreadedMatcher, ThresholdMatcher):
             blocks_a_thread=32,
         )
         a, b, similarity, verified = concatenated(parts, (np.int32, np.int32, np.float64, np.int64))
-        i, j = order[a], order[b]
         return Pairs.build(
-            np.minimum(i, j).astype(np.int32),
-            np.maximum(i, j).astype(np.int32),
+            order[a],
+            order[b],
             similarity,
             len(vectors),
             seconds={"sort_hash": sorted_at - began, "cluster": perf_counter() - sorted_at},

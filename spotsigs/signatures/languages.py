@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.contracts import SignatureScheme
-from spotsigs.errors import InputError, shown
+from spotsigs.errors import InputError, require, shown
 from spotsigs.records import Tokens
 from spotsigs.signatures.token_table import WordTable
 from spotsigs.text.charset import to_utf8
@@ -28,7 +28,7 @@ IN_SHINGLES = np.uint64(1)
 """Bit of a hash that distinguishes shingles (1) from spot signatures (0) if languages are detected."""
 
 _LEFT_OUT = {"ja", "th", "zh", "ms"}  # without spaces tokens are no words; Malay and Indonesian are hard to tell apart
-_OWN = Path(__file__).parent / "stopwords"
+_STOPWORDS = Path(__file__).parent / "stopwords"
 
 
 def marks_shingles(scheme: SignatureScheme) -> bool:
@@ -36,8 +36,24 @@ def marks_shingles(scheme: SignatureScheme) -> bool:
     return getattr(getattr(scheme, "signature", scheme), "language", ENGLISH) == AUTO
 
 
-def tokens_of(words: str) -> list[str]:
-    """Return the distinct tokens of a list of words, in order: ``don't`` gives ``don`` and ``t``."""
+def read_stopwords(name: str) -> list[str]:
+    """Return the distinct tokens of a list of stopwords, in order: ``don't`` gives ``don`` and ``t``.
+
+    The list is ``prototype`` (363 words, the authors' prototype), ``smart`` (571 words, Cornell's SMART system), or the
+    path of a file with one word a line. Raise InputError if there is no such list.
+    """
+    return _tokens_of(to_utf8(stopword_file(name).read_bytes()).decode())
+
+
+def stopword_file(name: str) -> Path:
+    """Return the path of a list of stopwords."""
+    packaged = sorted(path.stem for path in _STOPWORDS.glob("*.txt"))
+    path = _STOPWORDS / f"{name}.txt" if name in packaged else Path(name)
+    require(path.is_file(), f"no stopword list {name!r}: give one of {', '.join(packaged)}, or the path of a file")
+    return path
+
+
+def _tokens_of(words: str) -> list[str]:
     return list(dict.fromkeys(tokenize(words).words))
 
 
@@ -61,8 +77,8 @@ def stopwords_of(language: str) -> tuple[str, ...]:
     from stopwordsiso import stopwords
 
     if language == ENGLISH:
-        return tuple(tokens_of(to_utf8((_OWN / "prototype.txt").read_bytes()).decode()))
-    return tuple(tokens_of("\n".join(sorted(stopwords(language)))))
+        return tuple(read_stopwords("prototype"))
+    return tuple(_tokens_of("\n".join(sorted(stopwords(language)))))
 
 
 def require_language(language: str) -> None:

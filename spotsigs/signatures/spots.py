@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -24,12 +23,12 @@ from spotsigs.signatures.languages import (
     RAREST,
     is_unspaced,
     language_of,
+    read_stopwords,
     require_language,
+    stopword_file,
     stopwords_of,
-    tokens_of,
 )
 from spotsigs.signatures.token_table import WordTable
-from spotsigs.text.charset import to_utf8
 from spotsigs.text.hashing import hash_shingles, xxh64
 from spotsigs.text.tokens import tokenize
 
@@ -37,7 +36,6 @@ ARTICLES = ("a", "an", "the")
 FLEXIONS = tuple(
     "am are is was were be been being can could will would have has had having do does did done doing".split()
 )
-_STOPWORDS = Path(__file__).parent / "stopwords"
 _NOTATION = re.compile(r"\s*(?P<word>[^()\s]+)\s*(?:\(\s*(?P<d>\d+)\s*,\s*(?P<c>\d+)\s*\)\s*)?")
 _MOST = 1000  # of distance and length
 _STOPWORD, _FIRST_ANTECEDENT = 1, 2  # roles of tokens; 0 is a content word
@@ -120,22 +118,6 @@ def _hash_spots(
     return hashes[:n], firsts[:n]
 
 
-def read_stopwords(name: str) -> list[str]:
-    """Return the distinct tokens of a list of stopwords, in order.
-
-    The list is ``prototype`` (363 words, the authors' prototype), ``smart`` (571 words, Cornell's SMART system), or the
-    path of a file with one word a line. Raise InputError if there is no such list.
-    """
-    return tokens_of(to_utf8(_stopword_file(name).read_bytes()).decode())
-
-
-def _stopword_file(name: str) -> Path:
-    packaged = sorted(path.stem for path in _STOPWORDS.glob("*.txt"))
-    path = _STOPWORDS / f"{name}.txt" if name in packaged else Path(name)
-    require(path.is_file(), f"no stopword list {name!r}: give one of {', '.join(packaged)}, or the path of a file")
-    return path
-
-
 @dataclass(frozen=True, kw_only=True)
 class SpotSignatures(SignatureScheme):
     """The paper's signatures ``a(d, c)``: at each antecedent, the chain of ``c`` content words at spot distance ``d``.
@@ -205,10 +187,10 @@ class SpotSignatures(SignatureScheme):
                 f"distance and length of antecedent {word!r} must be in [1, {_MOST}], got ({d},{c})",
             )
             if word.startswith("@"):
-                _stopword_file(word[1:])
+                stopword_file(word[1:])
         if self.stopwords is not None:
             require(isinstance(self.stopwords, str), f"stopwords must be a name or path, got {shown(self.stopwords)}")
-            _stopword_file(self.stopwords)
+            stopword_file(self.stopwords)
         require_language(self.language)
 
     def __repr__(self) -> str:
