@@ -29,9 +29,9 @@ def main(config: DictConfig) -> float | None:
 
         if chosen.experiment.takes:
             name, takes = chosen.names["experiment"], Takes(**chosen.experiment.takes)
-            alone = hasattr(chosen.experiment, "further") and chosen.names["data"] != "gold"
+            one = hasattr(chosen.experiment, "further") and chosen.names["data"] != "gold"
             usual = f"{name} evaluates data={chosen.names['data']} alone; its usual collections take {takes}"
-            sys.stderr.write(f"{usual if alone else f'{name} takes {takes}'}\n")
+            sys.stderr.write(f"{usual if one else f'{name} takes {takes}'}\n")
         print(run(chosen))
     except Exception as error:
         terminal.end_if_pipe_is_closed(error)

@@ -98,3 +98,11 @@ def test_a_run_prints_once_that_it_compiles(tmp_path):
         "from numba import njit; one = njit(lambda x: x); one(1); one(1.0); one(1)"
     )
     assert process(program=("-c", code)).stdout.splitlines() == [COMPILING]
+
+
+def test_an_experiment_that_is_refused_ends_with_its_sentence_alone(tmp_path):
+    refused = front_door("experiment=figure5", "+experiment.methods.Mine={matcher: lsh}", f"hydra.run.dir={tmp_path}")
+    assert refused.returncode == 1
+    takes, sentence = refused.stderr.splitlines()
+    assert takes.startswith("figure5 takes about 2 min")
+    assert sentence.startswith("error: experiment.methods.Mine sets matcher: lsh, and the experiment fixes")
