@@ -250,7 +250,7 @@ def _imported(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise InputError(f"engine={extra} needs {module}: pip install 'spotsigs[{extra}]'") from None
+        raise InputError(f"{option('engine', extra)} needs {module}: pip install 'spotsigs[{extra}]'") from None
 
 
 @dataclass(frozen=True, kw_only=True)
