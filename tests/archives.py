@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import random
+import tarfile
 import uuid
 from contextlib import ExitStack
 from itertools import cycle
@@ -136,6 +137,17 @@ def texts(n, seed=0):
     """Return n documents of up to three hundred letters, with line breaks and quotes."""
     rng = random.Random(seed)
     return [(f"d{k}", f'{k} "q",\n' + rng.randbytes(rng.randrange(150)).hex(), False) for k in range(n)]
+
+
+def tarred(files, top, form="gz"):
+    """Return a compressed tar archive of texts by path, below a folder."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=f"w:{form}") as tar:
+        for name, text in files.items():
+            member = tarfile.TarInfo(f"{top}/{name}")
+            member.size = len(text.encode())
+            tar.addfile(member, io.BytesIO(text.encode()))
+    return out.getvalue()
 
 
 def read(collection):

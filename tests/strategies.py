@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from spotsigs.matching.prefix_join import CrossPairs
-from spotsigs.records import Pairs, RowNumbers, Vectors
+from spotsigs.records import Pairs, RowNumbers, Signatures, Vectors
 
 
 def examples(n: int, *, long: int | None = None, **more: int) -> settings:
@@ -84,6 +85,15 @@ def triples(pairs: Pairs | CrossPairs) -> list[tuple[int, int, float]]:
     return list(zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True))
 
 
-def by_rows(pairs: Pairs | CrossPairs) -> dict[tuple[int, int], float]:
-    """Return the similarity by pair of rows."""
-    return {(i, j): similarity for i, j, similarity in triples(pairs)}
+def by_rows(pairs: Pairs | CrossPairs, order: Sequence[int] | None = None) -> dict[tuple[int, int], float]:
+    """Return the similarity by pair of rows, or of documents if row ``r`` is document ``order[r]``."""
+    if order is None:
+        return {(i, j): similarity for i, j, similarity in triples(pairs)}
+    ends = ((int(order[i]), int(order[j]), similarity) for i, j, similarity in triples(pairs))
+    return {(min(a, b), max(a, b)): similarity for a, b, similarity in ends}
+
+
+def rows_of_signatures(signatures: Signatures) -> list[dict[int, int]]:
+    """Return the count of each signature by document."""
+    values = list(zip(signatures.hashes.tolist(), signatures.counts.tolist(), strict=True))
+    return [dict(values[a:b]) for a, b in pairwise(signatures.indptr.tolist())]

@@ -1,20 +1,17 @@
 """The built-in collection: its form and its bytes, which were fixed before any detector read them."""
 
 import hashlib
-import os
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from in_process import process
 
 from data.collections.gold import Gold
 from data.collections.gold.language import gerund
 from data.collections.gold.pages import GoldPage, generate
 from spotsigs.errors import InputError
 
-ROOT = Path(__file__).parents[2]
 SMALL = {"seed": 2008, "pages": 60, "clusters": 6}
 # The same bytes on every machine and Python: where one of these changes, results on the collection change with it.
 SMALL_SHA256 = "68e7daa2f843f9ec12de114bd752c2a9297644c21a34d5b1621751edfbb36524"
@@ -74,17 +71,17 @@ def test_all_or_nothing(small, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_first_of_two_processes_wins(cache, tmp_path, monkeypatch):
+def test_the_first_of_two_processes_wins(small, cache, tmp_path, monkeypatch):
     target = tmp_path / Gold(**SMALL, cache=cache).folder().name
 
-    def overtaken(self, folder):
-        for path in (folder, target):
-            path.mkdir()
-            (path / path.parent.name).touch()
+    def overtaken(*_):
+        target.mkdir()
+        (target / "of-the-first").touch()
+        yield small[0]
 
-    monkeypatch.setattr(Gold, "_write", overtaken)
+    monkeypatch.setattr("data.collections.gold.pages.generate", overtaken)
     assert Gold(**SMALL, cache=tmp_path).folder() == target
-    assert [path.name for path in target.iterdir()] == [tmp_path.name]
+    assert [path.name for path in target.iterdir()] == ["of-the-first"]
     assert list(tmp_path.iterdir()) == [target]
 
 
@@ -98,12 +95,8 @@ def test_bad_parameters(parameters, named):
 
 
 def test_gerunds():
-    assert [gerund(verb) for verb in ("tie", "make", "see", "plan_ahead")] == [
-        "tying",
-        "making",
-        "seeing",
-        "planning ahead",
-    ]
+    gerunds = {"tie": "tying", "make": "making", "see": "seeing", "plan_ahead": "planning ahead"}
+    assert {verb: gerund(verb) for verb in gerunds} == gerunds
 
 
 # --- bytes ------------------------------------------------------------------------------------------------------------
@@ -121,9 +114,7 @@ def test_checksum_in_another_process_with_another_hash_seed():
         "    digest.update(f'{page.cluster}/{page.name}\\0'.encode() + page.content)\n"
         "print(digest.hexdigest())"
     )
-    environment = {**os.environ, "PYTHONHASHSEED": "77", "PYTHONPATH": str(ROOT)}
-    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == SMALL_SHA256
+    assert process(program=("-c", code), environment={"PYTHONHASHSEED": "77"}).stdout.strip() == SMALL_SHA256
 
 
 @pytest.mark.long

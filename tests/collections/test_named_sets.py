@@ -44,9 +44,9 @@ def modules(monkeypatch):
 
     pages = Docs([Page("a", "A", "<p>one"), Page("b", "B", "two", "text/plain"), Page("c", "C", "<p>three")])
     known = SimpleNamespace(has_docs=lambda: True, docs_count=lambda: 3, docs_iter=lambda: pages)
-    found = {"pages": known, "queries": SimpleNamespace(has_docs=lambda: False)}
+    datasets = {"pages": known, "queries": SimpleNamespace(has_docs=lambda: False)}
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
-    monkeypatch.setitem(sys.modules, "ir_datasets", SimpleNamespace(load=found.__getitem__))
+    monkeypatch.setitem(sys.modules, "ir_datasets", SimpleNamespace(load=datasets.__getitem__))
     yield
     named_sets.loaded_rows.cache_clear()
     named_sets.opened_dataset.cache_clear()

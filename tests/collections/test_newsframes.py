@@ -1,15 +1,13 @@
 """Real stories in real frames, of packages made for the test: the rules, the assembly, the fetching."""
 
 import hashlib
-import io
 import json
 import stat
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
-from archives import read
+from archives import read, tarred
 
 from data.collections import fetching
 from data.collections.gold.random_streams import Dice
@@ -66,15 +64,6 @@ def wire(key, n=4):
     return "\n    ".join(prose(f"{key}{i}w", 50) for i in range(n)) + "\n Reuter\n\x03"
 
 
-def pack(path, files):
-    with tarfile.open(path, "w:gz") as tar:
-        for name, content in files.items():
-            data = content if isinstance(content, bytes) else content.encode()
-            member = tarfile.TarInfo(f"package/{name}")
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
-
-
 @pytest.fixture
 def tarballs(tmp_path, monkeypatch):
     """Three packages like the real ones: twelve frames of six sites, five stories of which three were edited."""
@@ -88,7 +77,7 @@ def tarballs(tmp_path, monkeypatch):
         files[f"test/reallife/expected/{key * 10}.json"] = json.dumps(marked)
         files[f"test/reallife/source/{key * 10}.html"] = newspage(key, parts)
     files["test/reallife/datamap.json"] = json.dumps(places)
-    pack(folder / NAMES[0], files)
+    (folder / NAMES[0]).write_bytes(tarred(files, "package"))
     script = (
         "export const X = {\n  title: {\n    selectors: ['h1'],\n  },\n\n  content: {\n    selectors: ['div.story'],\n"
     )
@@ -97,14 +86,14 @@ def tarballs(tmp_path, monkeypatch):
     for i in (1, 2):
         files[f"fixtures/www.paper.example/{i}.html"] = newspage(f"m{i}", article(f"m{i}"))
     files["fixtures/loose.html"] = "<p>no host"
-    pack(folder / NAMES[1], files)
+    (folder / NAMES[1]).write_bytes(tarred(files, "package"))
     rows = []
     for i in range(5):
         body = wire(f"s{i}")
         rows.append(sent(10 * i + 1, f"STORY NUMBER {i} GOES OUT", body, 2 * i))
         second = body if i > 2 else body.replace("the", "all the", 3)
         rows.append(sent(10 * i + 2, f"Story number {i} goes out", second, 2 * i + 30))
-    pack(folder / NAMES[2], {"data/full/reuters-000.json": json.dumps(rows)})
+    (folder / NAMES[2]).write_bytes(tarred({"data/full/reuters-000.json": json.dumps(rows)}, "package"))
     sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in NAMES}
     monkeypatch.setattr(fetching, "registered", sums.get)
     return folder

@@ -1,12 +1,10 @@
 """Documentation of packages as a collection: no code of a package runs, and checksums are compared."""
 
 import hashlib
-import io
 import subprocess
-import tarfile
 
 import pytest
-from archives import read
+from archives import read, tarred
 
 from data.collections import fetching
 from data.collections.package_docs import PackageDocs
@@ -17,11 +15,7 @@ def sdist(folder, version, files):
     """Write the source distribution of a package whose setup.py must never run."""
     info = f"Metadata-Version: 1.1\nName: Some-Docs\nVersion: {version}\n"
     files = {"PKG-INFO": info, "setup.py": "raise SystemExit('code of the package ran')"} | files
-    with tarfile.open(folder / f"some_docs-{version}.tar.gz", "w:gz") as tar:
-        for name, text in files.items():
-            member = tarfile.TarInfo(f"some_docs-{version}/{name}")
-            member.size = len(text.encode())
-            tar.addfile(member, io.BytesIO(text.encode()))
+    (folder / f"some_docs-{version}.tar.gz").write_bytes(tarred(files, f"some_docs-{version}"))
 
 
 @pytest.fixture
@@ -37,9 +31,8 @@ def index(tmp_path, monkeypatch):
 
 def test_package_docs(tmp_path, index, monkeypatch):
     sdist(index, "1.0", {"docs/a.txt": "the a", "docs/deep/b.txt": "the b", "docs/x.png": "x", "src/a.txt": "no"})
-    sdist(
-        index, "2.0", {"docs/a.txt": "the a", "docs/deep/b.txt": "new b", "docs/c.txt": "the b", "docs/../e.txt": "e"}
-    )
+    newer = {"docs/a.txt": "the a", "docs/deep/b.txt": "new b", "docs/c.txt": "the b", "docs/../e.txt": "e"}
+    sdist(index, "2.0", newer)
     collection = PackageDocs(package="Some-Docs", versions=["1.0", "2.0"], cache=str(tmp_path / "cache"))
     actual = read(collection)
     assert [(d.id, d.cluster, d.content, d.media_type) for d in actual] == [

@@ -1,14 +1,13 @@
 """Pages of several releases: the rules on packages made for the test, the clients, the committed sample."""
 
 import hashlib
-import io
 import stat
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from archives import read, tarred
 from folders import rows_of
 
 from data.collections import fetching, republished
@@ -22,25 +21,16 @@ def page(title, n_words, word="text"):
     return f"<title>{title} 1.{n_words}</title><h1>{title}</h1><script>x = 1</script><p>{f'{word} ' * n_words}"
 
 
-def tar(pages, top):
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:xz") as archive:
-        for name, text in pages.items():
-            member = tarfile.TarInfo(f"{top}/{name}")
-            member.size = len(text.encode())
-            archive.addfile(member, io.BytesIO(text.encode()))
-    return out.getvalue()
-
-
 def deb(pages):
     """Return a Debian package: an ar archive of three members."""
     out = b"!<arch>\n"
-    for name, content in (("debian-binary", b"2.0\n!"), ("control.tar.xz", b"abc"), ("data.tar.xz", tar(pages, "."))):
-        out += (
-            f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode()
-            + content
-            + b"\n" * (len(content) % 2)
-        )
+    for name, content in (
+        ("debian-binary", b"2.0\n!"),
+        ("control.tar.xz", b"abc"),
+        ("data.tar.xz", tarred(pages, ".", "xz")),
+    ):
+        head = f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode()
+        out += head + content + b"\n" * (len(content) % 2)
     return out
 
 
@@ -57,10 +47,9 @@ def releases(tmp_path, monkeypatch):
         cache = tmp_path / "cache"
         for folder in ("sdists", "apt"):
             (cache / folder).mkdir(parents=True)
-        (cache / "sdists/p-1.tar.gz").write_bytes(tar({f"docs/{name}": text for name, text in old.items()}, "p-1"))
+        (cache / "sdists/p-1.tar.gz").write_bytes(tarred({f"docs/{name}": text for name, text in old.items()}, "p-1"))
         (cache / "apt/p_2_all.deb").write_bytes(deb({f"docs/{name}": text for name, text in new.items()}))
-        found = [d for shard in Republished(cache=str(cache)).shards() for d in shard()]
-        return {d.id.partition("/")[2]: d.cluster for d in found}
+        return {document.id.partition("/")[2]: document.cluster for document in read(Republished(cache=str(cache)))}
 
     return make
 
@@ -189,6 +178,6 @@ def test_the_collection_is_the_one_that_was_checked():
     prepared = Republished(cache=str(cache)).prepare()
     digest = hashlib.sha256(prepared.read_bytes()).hexdigest()
     assert digest == "ca14716d89f489b9f3a0f0dea37645b36d8ab6615c704c62ccd7e2bcf7cfc42d"
-    clusters = {d.id: d.cluster for shard in Republished(cache=str(cache)).shards() for d in shard()}
+    clusters = {document.id: document.cluster for document in read(Republished(cache=str(cache)))}
     for row in checked():
         assert (clusters[row["a"]] == clusters[row["b"]]) == (row["truth"] == "same")

@@ -29,7 +29,7 @@ PAIRS = [("a1", "a2", 1), ("a2", "a3", 2), ("b1", "b2", 1), ("a1", "b1", 0), ("c
 
 @pytest.fixture
 def pages(tmp_path):
-    path = tmp_path / "own.jsonl"
+    path = tmp_path / "pages.jsonl"
     rows = [{"id": name, "text": f"{TEXTS[story]} {name}"} for name, story in STORIES.items()]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows) + '{"id": "empty"}\n')
     return path
@@ -38,8 +38,8 @@ def pages(tmp_path):
 def truth_of(pages, text, name="truth.tsv"):
     (pages.parent / name).write_text(text)
     chosen = configured("data=jsonl", f"data.path={pages}", f"data.truth={pages.parent / name}")
-    found = chosen.method.extract(chosen.collection, Serial()).signatures
-    return chosen.collection.truth(found.doc_ids, found.clusters, found.skipped)
+    signatures = chosen.method.extract(chosen.collection, Serial()).signatures
+    return chosen.collection.truth(signatures.doc_ids, signatures.clusters, signatures.skipped)
 
 
 def lines(*rows, separator="\t"):
@@ -48,8 +48,8 @@ def lines(*rows, separator="\t"):
 
 @pytest.mark.parametrize("head", ["", "id\tcluster\n"])
 def test_clusters_are_those_of_labels_in_the_data(pages, head):
-    found = truth_of(pages, head + lines(*STORIES.items()))
-    assert (found.labels.tolist(), found.names, found.judged) == ([0, 0, 0, 1, 1, 2], ("a", "b", "c"), None)
+    truth = truth_of(pages, head + lines(*STORIES.items()))
+    assert (truth.labels.tolist(), truth.names, truth.judged) == ([0, 0, 0, 1, 1, 2], ("a", "b", "c"), None)
     assert truth_of(pages, lines(("a1", "x"), ("b2", "x"), ("empty", "x"))).labels.tolist() == [0, -1, -1, -1, 0, -1]
 
 
@@ -67,18 +67,15 @@ def test_clusters_are_those_of_labels_in_the_data(pages, head):
     ids=["pairs", "head", "both directions and a page with itself", "qrels", "unreadable"],
 )
 def test_judged_pairs(pages, text):
-    found = truth_of(pages, text)
-    assert found.labels.tolist() == [0, 0, 0, 1, 1, 2]
-    assert found.judged.keys.tolist() == [0 * 6 + 1, 0 * 6 + 3, 1 * 6 + 2, 3 * 6 + 4, 4 * 6 + 5]
-    assert found.judged.positive.tolist() == [True, False, True, True, False]
+    truth = truth_of(pages, text)
+    assert truth.labels.tolist() == [0, 0, 0, 1, 1, 2]
+    assert truth.judged.keys.tolist() == [0 * 6 + 1, 0 * 6 + 3, 1 * 6 + 2, 3 * 6 + 4, 4 * 6 + 5]
+    assert truth.judged.positive.tolist() == [True, False, True, True, False]
     i, j = np.array([0, 0, 0, 2]), np.array([1, 2, 3, 5])  # positive, unjudged, negative, unjudged
-    quality = evaluate(Pairs.build(i, j, np.ones(4), 6), found)
-    assert (
-        quality.pairs.true_pairs,
-        quality.pairs.reported_pairs,
-        quality.pairs.positive_pairs,
-        quality.pairs.unjudged_pairs,
-    ) == (1, 2, 3, 2)
+    quality = evaluate(Pairs.build(i, j, np.ones(4), 6), truth)
+    counted = quality.pairs
+    counts = counted.true_pairs, counted.reported_pairs, counted.positive_pairs, counted.unjudged_pairs
+    assert counts == (1, 2, 3, 2)
     assert (quality.precision, quality.recall) == (1 / 2, 1 / 3)
     assert (quality.documents.stories, quality.documents.duplicates) == (3, 3)
 
@@ -88,12 +85,8 @@ def test_a_page_that_no_pair_names_is_neither_lost_nor_left():
     assert truth.labels.tolist() == [0, 0, 1, -1, -1]
     none = np.empty(0, np.int32)
     quality = evaluate(Pairs.build(none, none, np.empty(0), 5), truth, kept=np.array([False, False, True, True, False]))
-    assert (
-        quality.documents.stories,
-        quality.documents.stories_lost,
-        quality.documents.duplicates,
-        quality.documents.duplicates_left,
-    ) == (2, 1, 1, 0)
+    of = quality.documents
+    assert (of.stories, of.stories_lost, of.duplicates, of.duplicates_left) == (2, 1, 1, 0)
 
 
 @given(st.lists(st.integers(0, 3), min_size=3, max_size=12), st.data())
@@ -124,10 +117,10 @@ def test_all_pairs_judged_are_the_clusters(labels, data):
     ],
 )
 def test_each_fault_is_one_sentence(pages, text, sentence):
-    with pytest.raises(InputError, match=sentence) as found:
+    with pytest.raises(InputError, match=sentence) as raised:
         truth_of(pages, text)
-    assert str(found.value).startswith("data.truth: ")
-    assert "\n" not in str(found.value)
+    assert str(raised.value).startswith("data.truth: ")
+    assert "\n" not in str(raised.value)
 
 
 def test_a_run_is_evaluated_by_the_file(pages, tmp_path):

@@ -11,8 +11,7 @@ from browser import Browser
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import contained_pairs
-from naive.sets import found
-from strategies import examples, vectors_of
+from strategies import by_rows, examples, vectors_of
 from test_cluster_page import blocks_of, in_browser, unpacked
 
 from spotsigs import near_duplicates
@@ -33,7 +32,7 @@ TAUS = st.one_of(
 @given(MULTISETS, TAUS, st.integers(1, 3))
 def test_all_that_the_definition_finds(documents, tau, threads):
     matcher = Containment(tau=tau, threads=threads)
-    assert found(matcher(Corpus(vectors_of(documents)))) == contained_pairs(documents, tau)
+    assert by_rows(matcher(Corpus(vectors_of(documents)))) == contained_pairs(documents, tau)
 
 
 @examples(100)
@@ -42,7 +41,7 @@ def test_the_order_makes_no_difference(documents, tau, random):
     order = list(range(len(documents)))
     random.shuffle(order)
     turned = Containment(tau=tau)(Corpus(vectors_of([documents[k] for k in order])))
-    assert found(turned, order) == found(Containment(tau=tau)(Corpus(vectors_of(documents))))
+    assert by_rows(turned, order) == by_rows(Containment(tau=tau)(Corpus(vectors_of(documents))))
 
 
 def test_hardly_a_pair_is_verified_at_a_high_threshold():
@@ -50,7 +49,7 @@ def test_hardly_a_pair_is_verified_at_a_high_threshold():
     documents = [Counter(random.integers(0, 3000, 60).tolist()) for _ in range(300)]
     documents += [Counter(dict(list(document.items())[:20])) for document in documents[:50]]
     pairs = Containment(tau=1.0)(Corpus(vectors_of(documents)))
-    assert found(pairs) == contained_pairs(documents, 1.0)
+    assert by_rows(pairs) == contained_pairs(documents, 1.0)
     assert len(pairs) >= 50
     assert pairs.counters["verifications"] < 350 * 349 / 2 / 20
 
@@ -63,26 +62,28 @@ def test_a_teaser_is_found_in_its_article():
     pages = [article, other, teaser]
     assert len(near_duplicates(pages, 0.7)) == 0
     pairs = near_duplicates(pages, 0.7, measure="containment")
-    assert list(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True)) == [(0, 2)]
+    assert list(by_rows(pairs)) == [(0, 2)]
     with pytest.raises(InputError, match="measure must be 'jaccard' or 'containment', got 'cosine'"):
         near_duplicates(pages, 0.8, measure="cosine")
 
 
-def test_the_page_of_clusters_states_which_page_contains_the_other(tmp_path):
+@pytest.fixture
+def page(tmp_path):
     pairs = Containment(tau=0.9)(Corpus(vectors_of([Counter({1: 2, 2: 1, 3: 4}), Counter({1: 1, 2: 1})])))
     write_cluster_page(tmp_path / "p.html", ["article", "teaser"], pairs, cluster(pairs), ["the article", "the teaser"])
-    (block,) = blocks_of(tmp_path / "p.html")[1]
+    return tmp_path / "p.html"
+
+
+def test_the_page_of_clusters_states_which_page_contains_the_other(page):
+    (block,) = blocks_of(page)[1]
     assert unpacked(block)["pairs"] == [[0, 1, 1.0, 1]]
 
 
 @in_browser
-def test_the_browser_shows_which_lies_within_the_other(tmp_path):
-    pairs = Containment(tau=0.9)(Corpus(vectors_of([Counter({1: 2, 2: 1, 3: 4}), Counter({1: 1, 2: 1})])))
-    write_cluster_page(tmp_path / "p.html", ["article", "teaser"], pairs, cluster(pairs), ["the article", "the teaser"])
+def test_the_browser_shows_which_document_contains_the_other(page):
     with Browser() as browser:
-        browser.open(tmp_path / "p.html")
-        stated = browser.text("#comparison")
-        assert stated.startswith("the right document is contained in the left one by 1.000")
+        browser.open(page)
+        assert browser.text("#comparison").startswith("the right document is contained in the left one by 1.000")
 
 
 def test_on_the_command_line(tmp_path, capsys):

@@ -12,7 +12,7 @@ import naive
 import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
-from naive.sets import cosine_pairs, edited_copies, found
+from naive.sets import cosine_pairs, edited_copies
 from strategies import by_rows, vectors_of
 from test_matcher import VARIANTS as EXACT
 
@@ -101,19 +101,19 @@ def test_nothing_to_pair(matcher, documents):
 )
 def test_identical_documents_all_pair(matcher, n):
     pairs = matcher(Corpus(vectors_of([Counter({1: 4, 7: 1})] * n)))
-    assert found(pairs) == dict.fromkeys(combinations(range(n), 2), 1.0)
+    assert by_rows(pairs) == dict.fromkeys(combinations(range(n), 2), 1.0)
 
 
 @pytest.mark.parametrize("matcher", SEEDED + UNSEEDED, ids=repr)
 def test_order_and_threads_do_not_matter_and_the_seed_does(matcher):
     documents = edited_copies(6)
     order = np.random.default_rng(5).permutation(len(documents))
-    wanted = found(matcher(Corpus(vectors_of(documents))))
+    wanted = by_rows(matcher(Corpus(vectors_of(documents))))
     assert wanted
-    assert found(matcher.with_threads(3)(Corpus(vectors_of(documents)))) == wanted
-    assert found(matcher(Corpus(vectors_of([documents[x] for x in order]))), order) == wanted
+    assert by_rows(matcher.with_threads(3)(Corpus(vectors_of(documents)))) == wanted
+    assert by_rows(matcher(Corpus(vectors_of([documents[x] for x in order]))), order) == wanted
     if matcher in SEEDED:
-        assert found(replace(matcher, seed=1)(Corpus(vectors_of(documents)))) != wanted
+        assert by_rows(replace(matcher, seed=1)(Corpus(vectors_of(documents)))) != wanted
 
 
 WRONG = [
@@ -146,9 +146,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "wrong", "says"), WRONG)
-def test_bad_parameters(kind, wrong, says):
-    with pytest.raises(InputError, match=says):
+@pytest.mark.parametrize(("kind", "wrong", "message"), WRONG)
+def test_bad_parameters(kind, wrong, message):
+    with pytest.raises(InputError, match=message):
         kind(**wrong)
 
 

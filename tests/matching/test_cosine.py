@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
-from strategies import examples, vectors_of
+from strategies import by_rows, examples, vectors_of
 
 from baselines.cosine import Cosine, inverse_document_frequencies
 from spotsigs.records import Corpus
@@ -25,7 +25,7 @@ def cosine(documents, tau, threads=1):
 @quick
 @given(documents_of, st.sampled_from(TAUS))
 def test_equals_its_definition_bit_by_bit(documents, tau):
-    assert naive.found(cosine(documents, tau)) == naive.cosine_pairs(documents, tau)
+    assert by_rows(cosine(documents, tau)) == naive.cosine_pairs(documents, tau)
 
 
 @pytest.mark.parametrize(("n", "vocabulary", "longest"), [(400, 3000, 60), (150, 800, 400)])
@@ -33,15 +33,15 @@ def test_many_documents_equal_it_as_well(n, vocabulary, longest):
     documents = naive.edited_copies(n + longest, n, vocabulary, longest)
     expected = naive.cosine_pairs(documents, 0.44)
     assert len(expected) > 10
-    assert naive.found(cosine(documents, 0.44, threads=2)) == expected
+    assert by_rows(cosine(documents, 0.44, threads=2)) == expected
 
 
 def test_a_threshold_that_equals_a_similarity_keeps_the_pair():
     documents = naive.edited_copies(7)
     for pair, similarity in naive.cosine_pairs(documents, 0.3).items():
         if similarity < 1:
-            assert pair in naive.found(cosine(documents, similarity))
-            assert pair not in naive.found(cosine(documents, nextafter(similarity, 2)))
+            assert pair in by_rows(cosine(documents, similarity))
+            assert pair not in by_rows(cosine(documents, nextafter(similarity, 2)))
 
 
 def test_idf_is_correctly_rounded():

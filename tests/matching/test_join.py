@@ -235,26 +235,26 @@ def product_pairs(collection, tau):
     tokens = collection.ids[entry].astype(np.int64) * (collection.counts.max() + 1) + occurrence
     names, columns = np.unique(tokens, return_inverse=True)
     matrix = sparse.csr_array((np.ones(len(columns), np.int32), (rows[entry], columns)), (len(collection), len(names)))
-    found = []
+    blocks = []
     for begin in range(0, len(collection), 2000):
         product = (matrix[begin : begin + 2000] @ matrix.T).tocoo()
         i, j = product.row.astype(np.int64) + begin, product.col.astype(np.int64)
         similarity = product.data / (collection.lengths[i] + collection.lengths[j] - product.data)
         keep = (i < j) & (similarity >= tau)
         order = np.lexsort((j[keep], i[keep]))
-        found.append((i[keep][order], j[keep][order], similarity[keep][order]))
-    return map(np.concatenate, zip(*found, strict=True))
+        blocks.append((i[keep][order], j[keep][order], similarity[keep][order]))
+    return map(np.concatenate, zip(*blocks, strict=True))
 
 
 def assert_equals_the_product(collection, taus):
     i, j, similarity = product_pairs(collection, min(taus))
     for tau in taus:
-        found = self_join(collection, tau, threads=2)
+        pairs = self_join(collection, tau, threads=2)
         keep = similarity >= tau
-        assert len(found) == keep.sum() > 0
-        assert np.array_equal(found.i, i[keep])
-        assert np.array_equal(found.j, j[keep])
-        assert np.array_equal(found.similarity, similarity[keep])
+        assert len(pairs) == keep.sum() > 0
+        assert np.array_equal(pairs.i, i[keep])
+        assert np.array_equal(pairs.j, j[keep])
+        assert np.array_equal(pairs.similarity, similarity[keep])
 
 
 @pytest.mark.compiled

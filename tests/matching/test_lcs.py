@@ -41,8 +41,8 @@ def similarity(a, b, matcher):
         return 0.0
     none = np.empty(0, np.int64)
     indptr = np.cumsum([0, len(a), len(b)])
-    found = matcher.compare(Pages(np.concatenate([a, b]), indptr, none, none, none, none), np.zeros(2, np.int64))
-    return float(found.r[0]) if len(found.r) else 0.0
+    pages = Pages(np.concatenate([a, b]), indptr, none, none, none, none)
+    return max(matcher.compare(pages, np.zeros(2, np.int64)).r.tolist(), default=0.0)
 
 
 # Myers' algorithm
@@ -88,7 +88,7 @@ def test_lcs_of_long_sequences():
 
 
 def lcs_length_by_rows(a, b):
-    """The dynamic programme with its rows as arrays, for lengths that the textbook one is too slow for."""
+    """Return the length of the LCS by rows as arrays, for lengths that the textbook form is too slow for."""
     row = np.zeros(len(b) + 1, dtype=np.int64)
     for x in a:
         row[1:] = np.maximum.accumulate(np.maximum(row[1:], (row[:-1] + 1) * (b == x)))
@@ -146,7 +146,7 @@ def test_perhaps_similar_sets_equal_naive(texts, max_set):
 
 
 def naive_similarity(a, b, matcher):
-    """r of two pages, the longer one first, from their sketches; the alignment is Myers'."""
+    """Return the r of two pages, the longer one first, from their sketches; the alignment is Myers'."""
     places_a, places_b = naive.sketch(a, b, matcher.sketch), naive.sketch(b, a, matcher.sketch)
     kept_a, kept_b = [a[p] for p in places_a], [b[p] for p in places_b]
     if not matcher.trust:
@@ -158,12 +158,12 @@ def naive_similarity(a, b, matcher):
 
 
 def naive_pairs(texts, matcher):
-    """The whole method on a few pages: sets, order, representatives, members, copies."""
+    """Return the pairs of the whole method on a few pages: sets, order, representatives, members, exact duplicates."""
     tokens = [tokenize(text) for text in texts]
     key = [(-len(t), naive.hashlib.md5(t.buffer.tobytes()).digest()) for t in tokens]
     order = sorted({k for k in key if k[0]})
     first = [key.index(k) for k in order]
-    found = {(i, j): 1.0 for i, j in combinations(range(len(texts)), 2) if key[i] == key[j] and key[i][0]}
+    similarities = {(i, j): 1.0 for i, j in combinations(range(len(texts)), 2) if key[i] == key[j] and key[i][0]}
     sets = [set(range(len(order)))]
     if matcher.divide:
         prints = [sentence_fingerprints(texts[r], matcher.buckets, matcher.smallest) for r in first]
@@ -181,8 +181,8 @@ def naive_pairs(texts, matcher):
                 r = naive_similarity(tokens[first[a]].words, tokens[first[b]].words, matcher)
                 for i, j in ((i, j) for i in range(len(texts)) for j in range(len(texts))):
                     if r >= matcher.tau and key[i] == order[a] and key[j] == order[b]:
-                        found[min(i, j), max(i, j)] = r
-    return found
+                        similarities[min(i, j), max(i, j)] = r
+    return similarities
 
 
 matchers = st.builds(
@@ -209,29 +209,28 @@ def test_pairs_equal_naive(texts, matcher):
 @quick
 @given(pages_of_sentences, matchers, st.randoms(use_true_random=False))
 def test_order_of_documents_and_threads_do_not_matter(texts, matcher, random):
-    before = pairs_of(matcher, texts)
     order = random.sample(range(len(texts)), len(texts))
-    after = pairs_of(replace(matcher, threads=2), [texts[d] for d in order])
-    assert {tuple(sorted((order[i], order[j]))): r for (i, j), r in after.items()} == before
+    after = replace(matcher, threads=2)(corpus([texts[d] for d in order]))
+    assert by_rows(after, order) == pairs_of(matcher, texts)
 
 
 def text_of(*numbers):
     return " ".join(f"w{n}" for n in numbers) + ". "
 
 
-def test_frames_do_not_hide_an_article_and_do_not_make_one():
+def test_templates_do_not_hide_an_article_and_do_not_make_one():
     article, other = text_of(*range(300)), text_of(*range(1000, 1300))
     head, tail = text_of(*range(2000, 2150)), text_of(*range(3000, 3150))
     head2, tail2 = text_of(*range(4000, 4150)), text_of(*range(5000, 5150))
     texts = ["longest " + head + article + tail, head + other + tail, head2 + article + tail2]
-    same_frame, same_article = (0, 1), (0, 2)
+    same_template, same_article = (0, 1), (0, 2)
     plain = pairs_of(Lcs(tau=0.3, divide=False, trust=False), texts)
-    assert plain == {same_frame: 300 / 901, same_article: 300 / 901}
+    assert plain == {same_template: 300 / 901, same_article: 300 / 901}
     assert pairs_of(Lcs(tau=0.3, divide=False), texts) == {same_article: 300 / 301}
 
 
 def test_pages_similar_to_a_representative_are_not_compared_again():
-    # In the slides' order A B C D E F: C and D are similar to A, so B meets E and F only, and E meets F.
+    # In the slides' order A B C D E F: C and D are similar to A, so B is compared with E and F only, and E with F.
     base = [text_of(*range(100 * k, 100 * k + 40)) for k in range(4)]
     a, c, d = base[0] + "x x1 x2 x3 x4", base[0] + "y y1 y2", base[0] + "z z1"
     b, e, f = base[1] + "u u1 u2 u3", base[2] + "v", base[3]
@@ -275,20 +274,16 @@ def test_stages_cost_less_and_the_last_is_the_most_precise():
     texts, labels = [], []
     for page in range(60):
         cluster, site = page % 12, page % 5
-        frame = [text_of(*range(10_000 * site + k, 10_000 * site + k + 8)) for k in range(0, 160, 8)]
+        template = [text_of(*range(10_000 * site + k, 10_000 * site + k + 8)) for k in range(0, 160, 8)]
         article = [text_of(*(10**6 + 1000 * cluster + rng.permutation(8) + k)) for k in range(0, 160, 8)]
-        texts.append("".join([*frame[:10], *article, *frame[10:]]))
+        texts.append("".join([*template[:10], *article, *template[10:]]))
         labels.append(cluster)
-        texts.append("".join([*frame[:10], *article[:-1], *frame[10:]]))
+        texts.append("".join([*template[:10], *article[:-1], *template[10:]]))
         labels.append(cluster)
     truth = Truth(np.array(labels, dtype=np.int32))
     rows = lcs_stages(Lcs(tau=0.3), corpus(texts), truth, sample=50)
-    assert [row.stage for row in rows] == [
-        "without stage one",
-        "after stage one",
-        "after stage two",
-        "after stage three",
-    ]
+    stages = ["without stage one", *(f"after stage {number}" for number in ("one", "two", "three"))]
+    assert [row.stage for row in rows] == stages
     assert rows[0].comparisons == 120 * 119 // 2
     assert rows[1].comparisons > rows[2].comparisons
     assert rows[0].precision == pytest.approx(10 / 120)
@@ -345,5 +340,5 @@ def test_measures_inside_one_set_equal_their_definitions(texts, tau):
 def test_only_pairs_inside_a_set_are_compared():
     texts = ["one two. three four. five six.", "one two. three four. six five.", "six five four three two one"]
     pairs = SetMeasure(tau=0.1, compare=SetComparison.edit)(counted(texts))
-    assert list(zip(pairs.i, pairs.j, strict=True)) == [(0, 1)]
+    assert list(by_rows(pairs)) == [(0, 1)]
     assert pairs.counters["candidates"] == 1

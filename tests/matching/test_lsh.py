@@ -113,10 +113,10 @@ class TestTables:
         first = number_tokens(vectors).tolist()
         functions = linear_functions(k * tables, first[-1], seed)
         signatures = {r: naive.min_hashes(d, first, functions) for r, d in enumerate(documents) if d}
-        mates, buckets = naive.bucket_mates(signatures, k, tables)
+        colliding, buckets = naive.colliding_pairs(signatures, k, tables)
         exact = naive.jaccard_pairs(documents, 0.3)
-        assert naive.found(pairs) == {pair: s for pair, s in exact.items() if pair in mates}
-        assert pairs.counters["candidates"] == len(mates)
+        assert by_rows(pairs) == {pair: s for pair, s in exact.items() if pair in colliding}
+        assert pairs.counters["candidates"] == len(colliding)
         assert pairs.counters["buckets"] == buckets
 
     def test_in_groups(self, monkeypatch):
@@ -124,7 +124,7 @@ class TestTables:
         whole = run(LshNative(tau=0.3), documents)
         monkeypatch.setattr(lsh_native, "MINIMA_BYTES", 5 * len(documents) * 6 * 4)
         parts = run(LshNative(tau=0.3), documents)
-        assert naive.found(whole) == naive.found(parts)
+        assert by_rows(whole) == by_rows(parts)
         assert whole.counters == parts.counters
 
     def test_chains_lead_through_each_bucket(self):
@@ -176,8 +176,8 @@ class TestRecall:
     PAIRS = 600
 
     def recall(self, matcher, documents):
-        found = naive.found(run(matcher, documents))
-        return sum((2 * p, 2 * p + 1) in found for p in range(self.PAIRS)) / self.PAIRS
+        pairs = by_rows(run(matcher, documents))
+        return sum((2 * p, 2 * p + 1) in pairs for p in range(self.PAIRS)) / self.PAIRS
 
     @pytest.mark.parametrize("multisets", [False, True], ids=["sets", "multisets"])
     @pytest.mark.parametrize("tenths", [3, 4, 5, 6, 7, 8])
@@ -225,4 +225,4 @@ def test_occurrences_are_hashed_apart():
 def test_bands_that_datasketch_would_refuse():
     with pytest.raises(InputError, match="datasketch takes no fewer bands"):
         Lsh(l=1)
-    assert naive.found(run(LshNative(l=1, k=1), [Counter({1: 1}), Counter({1: 1})])) == {(0, 1): 1.0}
+    assert by_rows(run(LshNative(l=1, k=1), [Counter({1: 1}), Counter({1: 1})])) == {(0, 1): 1.0}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import TAUS, borderline_collections, by_rows, collections, vectors_of
 
-from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.matching.algorithm1 import COUNTERS, SpotSigs
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.partitions import Convention
 from spotsigs.matching.prefix_join import SpotSigsTight
@@ -25,7 +25,7 @@ VARIANTS = {
 }
 
 
-def found(matcher, documents):
+def similarities(matcher, documents):
     return by_rows(matcher(Corpus(vectors_of(documents))))
 
 
@@ -33,7 +33,7 @@ def found(matcher, documents):
 @given(documents=collections(), tau=st.sampled_from(TAUS), threads=st.sampled_from([1, 3]))
 def test_every_exact_matcher_returns_all_similar_pairs(variant, documents, tau, threads):
     matcher = VARIANTS[variant](tau=tau, threads=threads)
-    assert found(matcher, documents) == naive.similar_pairs(documents, tau)
+    assert similarities(matcher, documents) == naive.similar_pairs(documents, tau)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -41,7 +41,7 @@ def test_every_exact_matcher_returns_all_similar_pairs(variant, documents, tau, 
 def test_borderline_pairs_are_decided_as_in_rational_arithmetic(variant, drawn):
     documents, tau = drawn
     exactly = naive.similar_pairs_exactly(documents, Fraction(tau).limit_denominator(100))
-    assert set(found(VARIANTS[variant](tau=tau, threads=1), documents)) == exactly
+    assert set(similarities(VARIANTS[variant](tau=tau, threads=1), documents)) == exactly
 
 
 def test_the_worked_example_of_section_432():
@@ -50,19 +50,12 @@ def test_the_worked_example_of_section_432():
     matcher = SpotSigs(tau=0.8, partitioning=False, threads=1)
     pairs = matcher(Corpus(example))
     assert (pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist()) == ([0], [2], [12 / 15])
-    only_d1 = probe_alone(example, row=0, tau=0.8)
+    index = matcher.index(example)
+    rank = index.rows.tolist().index(0)
+    only_d1 = dict(zip(COUNTERS, matcher.probe(index, rank, rank + 1)[3].tolist(), strict=True))
     assert only_d1["verifications"] == 1  # a single Jaccard computation
     assert only_d1["lists_opened"] == 1  # and the processing stops after the first list
     assert only_d1["probe_breaks"] == 1
-
-
-def probe_alone(collection, row, tau):
-    """Count what probing one document costs."""
-    from spotsigs.matching.algorithm1 import COUNTERS, _probe_block, build_index
-
-    index = build_index(collection, np.ones(1, np.int64))
-    rank = index.rows.tolist().index(row)
-    return dict(zip(COUNTERS, _probe_block(index, rank, rank + 1, tau, True, False)[3].tolist(), strict=True))
 
 
 def test_counters_grow_as_partitioning_and_pruning_go():

@@ -1,4 +1,4 @@
-"""Thresholds of any number type, extreme ids and sums, and methods with mistakes of their own."""
+"""Thresholds of any number type, extreme ids and sums."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_least_thresholds_warn_of_nothing(tau):
             assert len(self_join(vectors, tau)) == len(SpotSigs(tau=tau)(Corpus(vectors))) == expected
 
 
-def test_the_greatest_id_takes_no_room():
+def test_the_greatest_id_needs_no_memory():
     vectors = Vectors.from_csr([0, 2, 4, 5], [0, 2**31 - 2, 0, 2**31 - 2, 7])
     tracemalloc.start()
     actual = SpotSigs(tau=0.5)(Corpus(vectors))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import hashes as naive
-from strategies import examples, vectors_of
+from strategies import by_rows, examples, vectors_of
 
 from baselines.simhash import SimHash, Weights, choose_blocks, near_fingerprints
 from spotsigs.records import Corpus
@@ -24,7 +24,7 @@ def close_fingerprints(draw):
     return bits, [centre ^ sum(1 << b for b in set(flip)) for centre, flip in members]
 
 
-def found(fingerprints, radius, bits, blocks, threads=1):
+def distances(fingerprints, radius, bits, blocks, threads=1):
     i, j, distance = near_fingerprints(np.array(fingerprints, dtype=np.uint64), radius, bits, blocks, threads)
     pairs = [(min(a, b), max(a, b)) for a, b in zip(i.tolist(), j.tolist(), strict=True)]
     assert len(pairs) == len(set(pairs))
@@ -36,8 +36,8 @@ def found(fingerprints, radius, bits, blocks, threads=1):
 def test_tables_equal_a_linear_scan(case, radius, extra, threads):
     bits, fingerprints = case
     expected = naive.hamming_pairs(fingerprints, radius)
-    assert found(fingerprints, radius, bits, min(radius + 1 + extra, bits), threads) == expected
-    assert found(fingerprints, radius, bits, 0, threads) == expected
+    assert distances(fingerprints, radius, bits, min(radius + 1 + extra, bits), threads) == expected
+    assert distances(fingerprints, radius, bits, 0, threads) == expected
 
 
 @pytest.mark.compiled
@@ -46,10 +46,10 @@ def test_tables_equal_a_scan_on_many_fingerprints():
     fingerprints = rng.integers(0, 2**64, 4000, dtype=np.uint64)[rng.integers(0, 4000, 6000)]
     for _ in range(5):
         fingerprints ^= np.uint64(1) << rng.integers(0, 64, 6000).astype(np.uint64)
-    scan = found(fingerprints, 6, 64, 0, threads=2)
+    scan = distances(fingerprints, 6, 64, 0, threads=2)
     assert len(scan) > 400
-    assert found(fingerprints, 6, 64, 7, threads=2) == scan
-    assert found(fingerprints, 6, 64, 9) == scan
+    assert distances(fingerprints, 6, 64, 7, threads=2) == scan
+    assert distances(fingerprints, 6, 64, 9) == scan
 
 
 @quick
@@ -73,7 +73,7 @@ def test_pairs_equal_naive(rows, radius, blocks):
     near = naive.hamming_pairs(matcher.fingerprints(vectors).tolist(), radius)
     pairs = matcher(Corpus(vectors))
     expected = {(i, j): 1 - d / 16 for (i, j), d in near.items() if rows[i] and rows[j]}
-    assert dict(zip(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True), pairs.similarity, strict=True)) == expected
+    assert by_rows(pairs) == expected
     assert pairs.n == len(rows)
 
 
@@ -85,10 +85,10 @@ def test_similar_documents_have_near_fingerprints():
         words = list(row)
         copies.append(dict.fromkeys([*words[:190], *rng.integers(20_000, 30_000, 10).tolist()], 1))
     fingerprints = SimHash().fingerprints(vectors_of(base + copies))
-    distances = np.bitwise_count(fingerprints[:50] ^ fingerprints[50:])
+    of_copies = np.bitwise_count(fingerprints[:50] ^ fingerprints[50:])
     strangers = np.bitwise_count(fingerprints[:49] ^ fingerprints[1:50])
     # Charikar: a bit differs with probability angle / pi; cosine .95 gives 64 * .101 bits, cosine ~0 gives 32.
-    assert abs(distances.mean() - 64 * math.acos(0.95) / math.pi) < 1.2
+    assert abs(of_copies.mean() - 64 * math.acos(0.95) / math.pi) < 1.2
     assert abs(strangers.mean() - 32) < 2
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
-from strategies import examples, vectors_of
+from strategies import by_rows, examples, vectors_of
 
 from baselines.sketch import Kind, Sketch, Sketches, estimator_sd, estimator_table, super_shingles
 from spotsigs.errors import InputError
@@ -60,12 +60,12 @@ class TestAgainstTheReference:
     def test_sketches(self, kind, documents, size, modulus, seed):
         sketch = Sketch(kind=kind, size=size, modulus=modulus, seed=seed, threads=2)
         vectors = vectors_of(documents)
-        found = rows(sketch.sketches(vectors))
+        actual = rows(sketch.sketches(vectors))
         wanted = naive_sketches(sketch, documents)
         if kind is Kind.permutations:
             n = vectors.n_signatures
             wanted = [{position * n + shingle for position, shingle in values} for values in wanted]
-        assert found == [sorted(values) for values in wanted]
+        assert actual == [sorted(values) for values in wanted]
 
     @KINDS
     @quick
@@ -73,10 +73,10 @@ class TestAgainstTheReference:
     def test_pairs(self, kind, documents, size, tau):
         sketch = Sketch(kind=kind, size=size, modulus=2, tau=tau)
         sketches = naive_sketches(sketch, documents)
-        common, _ = naive.seven_steps(sketches, 1)
+        common = naive.common_values(sketches)
         estimates = {pair: naive_estimate(sketch, sketches[pair[0]], sketches[pair[1]]) for pair in common}
         pairs = run(sketch, documents)
-        assert naive.found(pairs) == {pair: e for pair, e in estimates.items() if e >= tau}
+        assert by_rows(pairs) == {pair: e for pair, e in estimates.items() if e >= tau}
         assert pairs.counters["triplets"] == sum(common.values())
         assert pairs.counters["candidates"] == len(common)
 
@@ -89,15 +89,15 @@ class TestAgainstTheReference:
         supers = [
             {(g, tuple(row[g * each : (g + 1) * each])) for g in range(groups)} if row else set() for row in positions
         ]
-        common, _ = naive.seven_steps(supers, 1)
+        common = naive.common_values(supers)
         wanted = {
             pair: len(set(positions[pair[0]]) & set(positions[pair[1]])) / 24
             for pair, shared in common.items()
             if shared >= least
         }
         assert wanted
-        assert naive.found(run(sketch, documents)) == wanted
-        higher = naive.found(run(replace(sketch, tau=0.7), documents))
+        assert by_rows(run(sketch, documents)) == wanted
+        higher = by_rows(run(replace(sketch, tau=0.7), documents))
         assert higher == {pair: e for pair, e in wanted.items() if e >= 0.7}
 
 
@@ -139,7 +139,7 @@ class TestEstimators:
     def test_a_sketch_that_keeps_everything_is_exact(self):
         documents = [Counter(set(document)) for document in naive.edited_copies(3)]
         for sketch in (Sketch(kind=Kind.smallest, size=1000, tau=0.3), Sketch(kind=Kind.modulo, modulus=1, tau=0.3)):
-            assert naive.found(run(sketch, documents)) == naive.jaccard_pairs(documents, 0.3)
+            assert by_rows(run(sketch, documents)) == naive.jaccard_pairs(documents, 0.3)
 
 
 @KINDS
@@ -153,7 +153,7 @@ class TestEveryKind:
         shifted = [Counter({3 * s: c for s, c in document.items()}) for document in documents]
         many = sketch(Corpus(vectors_of(shifted, hashes)))
         assert len(few) > 0
-        assert naive.found(few) == naive.found(many)
+        assert by_rows(few) == by_rows(many)
 
 
 def test_no_super_shingles_of_nothing():

@@ -26,9 +26,9 @@ def test_cut_pairs_are_those_of_a_join_at_the_threshold(matcher, rows):
     corpus = Corpus(Vectors.from_counters(rows))
     joined = Joined(None, corpus)
     for tau in TAUS:
-        found, own = joined.distinct(matcher.at(tau)), matcher.at(tau)(corpus)
+        once, alone = joined.distinct(matcher.at(tau)), matcher.at(tau)(corpus)
         for name in ("i", "j", "similarity"):
-            assert np.array_equal(getattr(found, name), getattr(own, name))
+            assert np.array_equal(getattr(once, name), getattr(alone, name))
 
 
 def test_it_joins_once_for_thresholds_that_ascend():

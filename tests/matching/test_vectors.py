@@ -53,26 +53,6 @@ def test_from_csr_sorts_rows_and_adds_up_repeats(rows):
     assert collection.lengths.tolist() == list(map(len, rows))
 
 
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        (([1, 2], [1]), "start with 0"),
-        (([0, 2, 1], [1]), "not decrease"),
-        (([0, 2], [1]), "ends at 2"),
-        (([0, 1], [-1]), "ids must be"),
-        (([0, 1], [2**40]), "ids must be"),
-        (([0, 1], [1], [0]), "positive"),
-        (([0, 1], [1], [1, 2]), "one per id"),
-        (([0, 1], [0.5]), "array of integers"),
-        (([0, 1], [1], None, ["a", "b"]), "one per row"),
-        (([0, 2], [1, 1], [2**31 - 1, 1]), "add up"),
-    ],
-)
-def test_bad_arrays_are_refused_with_the_reason(arrays, message):
-    with pytest.raises(InputError, match=message):
-        Vectors.from_csr(*arrays)
-
-
 def test_take_reorders_rows():
     collection = Vectors.from_csr([0, 2, 2, 3], [1, 2, 7], [1, 2, 3], ["a", "b", "c"])
     taken = collection.take(np.array([2, 0]))

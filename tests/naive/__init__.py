@@ -3,63 +3,48 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
+from operator import truediv
 
 Multiset = Counter[int]
+Quotient = Callable[[int, int], float]
 
 
-def jaccard(a: Multiset, b: Multiset) -> float:
+def jaccard(a: Multiset, b: Multiset, quotient: Quotient = truediv) -> float:
     """Return the multiset Jaccard (Equation 4), 0 for two empty documents."""
-    larger = sum((a | b).values())
-    return sum((a & b).values()) / larger if larger else 0.0
+    larger = (a | b).total()
+    return quotient((a & b).total(), larger) if larger else 0.0
+
+
+def containment(a: Multiset, b: Multiset) -> float:
+    """Return the fraction of the smaller multiset that the other one contains, 0 for an empty document."""
+    return (a & b).total() / max(min(a.total(), b.total()), 1)
+
+
+def pairs_of(
+    documents: Sequence[Multiset], tau: float, similarity: Callable[[Multiset, Multiset], float]
+) -> dict[tuple[int, int], float]:
+    """Return all pairs of similarity at least tau by comparing every two documents."""
+    compared = ((i, j, similarity(a, b)) for (i, a), (j, b) in combinations(enumerate(documents), 2))
+    return {(i, j): value for i, j, value in compared if value >= tau}
 
 
 def similar_pairs(documents: Sequence[Multiset], tau: float) -> dict[tuple[int, int], float]:
-    """Return all pairs of similarity at least tau by comparing every two documents."""
-    found = {}
-    for (i, a), (j, b) in combinations(enumerate(documents), 2):
-        if a and b and jaccard(a, b) >= tau:
-            found[i, j] = jaccard(a, b)
-    return found
+    """Return all pairs of Jaccard at least tau."""
+    return pairs_of(documents, tau, jaccard)
 
 
 def contained_pairs(documents: Sequence[Multiset], tau: float) -> dict[tuple[int, int], float]:
-    """Return all pairs of containment at least tau by comparing every two documents."""
-    found = {}
-    for (i, a), (j, b) in combinations(enumerate(documents), 2):
-        smaller = min(a.total(), b.total())
-        if smaller and (a & b) and (a & b).total() / smaller >= tau:
-            found[i, j] = (a & b).total() / smaller
-    return found
+    """Return all pairs of containment at least tau."""
+    return pairs_of(documents, tau, containment)
 
 
 def similar_pairs_exactly(documents: Sequence[Multiset], tau: Fraction) -> set[tuple[int, int]]:
     """Return the similar pairs in rational arithmetic."""
-    found = set()
-    for (i, a), (j, b) in combinations(enumerate(documents), 2):
-        larger = sum((a | b).values())
-        if a and b and Fraction(sum((a & b).values()), larger) >= tau:
-            found.add((i, j))
-    return found
-
-
-def components(n: int, pairs: Sequence[tuple[int, int]]) -> list[set[int]]:
-    """Return connected components by union-find."""
-    parent = list(range(n))
-
-    def find(x: int) -> int:
-        while parent[x] != x:
-            x = parent[x]
-        return x
-
-    for i, j in pairs:
-        parent[find(i)] = find(j)
-    groups: dict[int, set[int]] = {}
-    for x in range(n):
-        groups.setdefault(find(x), set()).add(x)
-    return list(groups.values())
+    return set(pairs_of(documents, tau, partial(jaccard, quotient=Fraction)))
 
 
 def leaders(

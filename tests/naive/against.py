@@ -9,7 +9,7 @@ from naive import Multiset, jaccard
 
 Page = tuple[str, Multiset]
 Near = Callable[[Page, Page], bool]
-"""A page is its text, by which exact duplicates are found, and its signatures."""
+"""A page is its text, by which exact duplicates are detected, and its signatures."""
 
 
 def equal(one: Page, other: Page) -> bool:
@@ -43,8 +43,8 @@ def crossed(pages: Sequence[Page], reference: Sequence[Page], near: Near) -> lis
 
 def kept(pages: Sequence[Page], reference: Sequence[Page], near: Near, alike: Near) -> list[int]:
     """Return the numbers of the pages that are near no page of the reference and alike no page that is kept before."""
-    found: list[int] = []
+    stays: list[int] = []
     for i, page in enumerate(pages):
-        if not any(near(page, other) for other in reference) and not any(alike(page, pages[k]) for k in found):
-            found.append(i)
-    return found
+        if not any(near(page, other) for other in reference) and not any(alike(page, pages[k]) for k in stays):
+            stays.append(i)
+    return stays

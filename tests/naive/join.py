@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from naive import jaccard, similar_pairs
-
-Multiset = Counter[int]
+from naive import Multiset, jaccard, similar_pairs
 
 
 def as_sets(documents: Sequence[Multiset]) -> list[Multiset]:

@@ -22,11 +22,11 @@ def key(document: int, rank: int) -> int:
 
 def partition_keys(documents: Iterable[Iterable[int]]) -> dict[int, int]:
     """Return for each signature the key of the first document that contains it."""
-    found: dict[int, int] = {}
+    keys: dict[int, int] = {}
     for number, signatures in enumerate(documents):
         for rank, signature in enumerate(signatures):
-            found.setdefault(signature, key(number, rank))
-    return found
+            keys.setdefault(signature, key(number, rank))
+    return keys
 
 
 def required(length: int, tau: float) -> int:
@@ -42,13 +42,13 @@ def shared(rows: Sequence[Multiset], tau: float) -> dict[tuple[int, int], int]:
     the lower of its weights there.
     """
     frequency = Counter(signature for row in rows for signature in row)
-    places: list[dict[int, int]] = []
+    positions: list[dict[int, int]] = []
     for row in rows:
-        place, found = 0, {}
+        position, of_row = 0, {}
         for signature in sorted(row, key=lambda s: (rarity(frequency[s]), s)):
-            found[signature] = place
-            place += row[signature]
-        places.append(found)
+            of_row[signature] = position
+            position += row[signature]
+        positions.append(of_row)
     result: dict[tuple[int, int], int] = {}
     for a, long in enumerate(rows):
         for b, short in enumerate(rows[:a]):
@@ -58,7 +58,7 @@ def shared(rows: Sequence[Multiset], tau: float) -> dict[tuple[int, int], int]:
             least, k = least_overlap(tau, one + other), required(other, tau)
             total = 0
             for signature in long.keys() & short.keys():
-                left, right = one - least + k - places[a][signature], other - least + k - places[b][signature]
+                left, right = one - least + k - positions[a][signature], other - least + k - positions[b][signature]
                 total += max(0, min(long[signature], short[signature], left, right))
             if total:
                 result[b, a] = total

@@ -10,18 +10,8 @@ from math import gcd, sqrt
 
 import numpy as np
 
-from naive import components, jaccard  # noqa: F401
+from naive import Multiset, jaccard  # noqa: F401
 from naive import similar_pairs as jaccard_pairs  # noqa: F401
-
-Multiset = Counter[int]
-Found = dict[tuple[int, int], float]
-
-
-def found(pairs, order=None) -> Found:
-    """Return the similarity by pair of documents, where row ``r`` is document ``order[r]``."""
-    order = list(range(pairs.n)) if order is None else list(order)
-    ends = zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True)
-    return {(min(order[a], order[b]), max(order[a], order[b])): s for a, b, s in ends}
 
 
 def log_ratio(n: int, df: int) -> float:
@@ -52,7 +42,7 @@ def cosine(a: dict[int, float], b: dict[int, float]) -> float:
     return min(1.0, product / sqrt(aa * bb))
 
 
-def cosine_pairs(documents: Sequence[Multiset], tau: float) -> Found:
+def cosine_pairs(documents: Sequence[Multiset], tau: float) -> dict[tuple[int, int], float]:
     rows = weighted(documents)
     return {
         (i, j): cosine(a, b) for (i, a), (j, b) in combinations(enumerate(rows), 2) if a and b and cosine(a, b) >= tau
@@ -69,7 +59,7 @@ def min_hashes(document: Multiset, first: Sequence[int], functions) -> list[int]
     return [min((a * x + b) % functions.prime for x in tokens(document, first)) for a, b in coefficients]
 
 
-def bucket_mates(signatures: dict[int, list[int]], k: int, tables: int) -> tuple[set[tuple[int, int]], int]:
+def colliding_pairs(signatures: dict[int, list[int]], k: int, tables: int) -> tuple[set[tuple[int, int]], int]:
     """Return the pairs with the same k-tuple in at least one table, and the number of buckets."""
     pairs, buckets = set(), 0
     for t in range(tables):
@@ -113,14 +103,10 @@ def resemblance_of_divisible(a: set[int], b: set[int]) -> float:
     return len(a & b) / len(a | b)
 
 
-def seven_steps(sketches: Sequence[set], least: int) -> tuple[Counter, list[set[int]]]:
-    """Return the common values by pair, and the clusters of documents that share at least ``least``."""
-    pairs = [(shingle, document) for document, sketch in enumerate(sketches) for shingle in sketch]
-    groups: dict = {}
-    for shingle, document in pairs:
-        groups.setdefault(shingle, []).append(document)
-    common = Counter(pair for members in groups.values() for pair in combinations(sorted(members), 2))
-    return common, components(len(sketches), [pair for pair, c in common.items() if c >= least])
+def common_values(sketches: Sequence[set]) -> Counter:
+    """Return the number of common values by pair."""
+    every = combinations(enumerate(sketches), 2)
+    return +Counter({(i, j): len(a & b) for (i, a), (j, b) in every})
 
 
 def edited_copies(seed: int, n: int = 120, vocabulary: int = 400, longest: int = 40) -> list[Multiset]:

@@ -23,12 +23,12 @@ def text_kept(
     pages: Sequence[set[int]], kept: Sequence[bool], of: Sequence[int], order: Sequence[int], share: float, old: int = 0
 ) -> set[int]:
     """Return the removed documents that stay: `of` has the representative of each, whose grams count for its set."""
-    distinct, stays, found = set(of), {of[row] for row, stays in enumerate(kept) if stays}, set()
+    distinct, stays, for_text = set(of), {of[row] for row, stays in enumerate(kept) if stays}, set()
     for row in order:
         page = of[row]
         if row < old or kept[row] or page in stays:
             continue
         if lost(pages, page, distinct, stays) > limit(len(pages[page]), share):
             stays.add(page)
-            found.add(row)
-    return found
+            for_text.add(row)
+    return for_text

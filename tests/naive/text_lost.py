@@ -22,7 +22,8 @@ def text_lost(pages: Sequence[str], kept: Sequence[bool]) -> tuple[float, float,
 
 
 def _lost(sets: Sequence[set], kept: Sequence[bool]) -> tuple[float, list[float | None]]:
-    there = set().union(*(own for own, stays in zip(sets, kept, strict=True) if stays))
+    of_kept = set().union(*(grams for grams, stays in zip(sets, kept, strict=True) if stays))
     everything = set().union(*sets)
-    of_page = [None if stays or not own else len(own - there) / len(own) for own, stays in zip(sets, kept, strict=True)]
-    return len(everything - there) / max(len(everything), 1), of_page
+    removed = [set() if stays else grams for grams, stays in zip(sets, kept, strict=True)]
+    of_page = [len(grams - of_kept) / len(grams) if grams else None for grams in removed]
+    return len(everything - of_kept) / max(len(everything), 1), of_page

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from stores import InMemory
+from strategies import rows_of_signatures
 
 from spotsigs.engines import Serial
 from spotsigs.exact_duplicates import Sameness
-from spotsigs.records import Document, Signatures
+from spotsigs.records import Document
 from spotsigs.signatures.extract import extract, site_of
 from spotsigs.signatures.main_content import LINK, TEXT, heaviest, outline_of, own_gains
 from spotsigs.signatures.spots import SpotSignatures
@@ -74,16 +75,16 @@ class World:
 
 @dataclass(frozen=True)
 class Forged:
-    """A page of the adversary: whose links, which sentences of the article, of its own, and of a footer."""
+    """A page of the adversary: whose links, which sentences of the article, others, and a footer."""
 
     imitated: int
     quoted: tuple[int, ...]
-    own: int
+    others: int
     footer: bool
 
     def html(self, world: World, random: np.random.Generator) -> str:
         site = world.sites[self.imitated]
-        text = [world.article[k] for k in self.quoted] + prose(random, 2 * self.own)
+        text = [world.article[k] for k in self.quoted] + prose(random, 2 * self.others)
         return html(site.links, text, site.footer if self.footer else [])
 
 
@@ -92,31 +93,24 @@ def drawn(random: np.random.Generator) -> Forged:
     return Forged(int(random.integers(2)), tuple(quoted.tolist()), int(random.integers(0, 25)), random.random() < 0.5)
 
 
-def attacked(world: World, forged: tuple[Forged, ...], known: bool) -> tuple[Signatures, int]:
-    """Return signatures with the forged pages first, as they are preferred, and the number of these."""
+def attacked(world: World, forged: tuple[Forged, ...], known: bool) -> list[dict[int, int]]:
+    """Return the signatures of each page, with the forged pages first, as they are preferred."""
     random = np.random.default_rng(5)
     bad = [(f"https://evil.org/{k}", page.html(world, random)) for k, page in enumerate(forged)]
     pages = [*bad, *world.pages]
     if not known:
         pages = [(name.partition("://")[2], content) for name, content in pages]
     collection = InMemory(tuple(Document(id=name, content=content) for name, content in pages))
-    return extract(collection, VisibleText(), SCHEME, Serial(), sameness=Sameness.text), len(bad)
-
-
-def row(signatures: Signatures, k: int) -> dict[int, int]:
-    span = slice(signatures.indptr[k], signatures.indptr[k + 1])
-    return dict(zip(signatures.hashes[span].tolist(), signatures.counts[span].tolist(), strict=True))
+    return rows_of_signatures(extract(collection, VisibleText(), SCHEME, Serial(), sameness=Sameness.text))
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("forged", [1, 3, 8])
 def test_pages_of_one_host_change_no_signature_of_another(seed, forged):
     world, random = World.made(seed), np.random.default_rng(seed)
-    alone, _ = attacked(world, (), known=True)
+    alone = attacked(world, (), known=True)
     for _ in range(10):
-        found, n = attacked(world, tuple(drawn(random) for _ in range(forged)), known=True)
-        for k in range(len(world.pages)):
-            assert row(found, n + k) == row(alone, k)
+        assert attacked(world, tuple(drawn(random) for _ in range(forged)), known=True)[forged:] == alone
 
 
 def n_main(page: tuple[str, str]) -> int:
@@ -126,9 +120,9 @@ def n_main(page: tuple[str, str]) -> int:
     return int(np.count_nonzero(kinds[start:stop] == TEXT))
 
 
-def require_floor(found: Signatures, pages: list[tuple[str, str]]) -> None:
+def require_floor(rows: list[dict[int, int]], pages: list[tuple[str, str]]) -> None:
     """Two pages that reach tau share tau / `FLOOR` as many signatures as the main content of either has."""
-    rows, sizes = [row(found, k) for k in range(len(found))], list(map(n_main, pages))
+    sizes = list(map(n_main, pages))
     for a in range(len(rows)):
         for b in range(a):
             shared = sum(min(count, rows[b].get(h, 0)) for h, count in rows[a].items())
@@ -149,11 +143,11 @@ def test_without_hosts_a_page_is_replaced_only_by_one_like_its_main_content(seed
     """The pages quote the article on both sites, so that most of it counts as a template; a bait quotes the rest."""
     world = World.made(seed)
     for pages in (voters(forged), (Forged(0, (0, 1), 0, footer=False), *voters(forged))):
-        found, n = attacked(world, pages, known=False)
+        rows, n = attacked(world, pages, known=False), len(pages)
         forms = np.random.default_rng(5)
-        require_floor(found, [*(("", page.html(world, forms)) for page in pages), *world.pages])
-        whole = [row(attacked(world, (), known=False)[0], k) for k in (0, 1)]
-        left = sum(row(found, n + k).get(h, 0) for k in (0, 1) for h in whole[k])
+        require_floor(rows, [*(("", page.html(world, forms)) for page in pages), *world.pages])
+        whole = attacked(world, (), known=False)[:2]
+        left = sum(rows[n + k].get(h, 0) for k in (0, 1) for h in whole[k])
         assert forged < 12 or left < 0.5 * sum(sum(page.values()) for page in whole)  # the adversary is not a weak one
 
 
@@ -171,6 +165,6 @@ def test_sites(name, site):
 
 def test_links_of_other_hosts_are_other_links():
     tokens = tokenize_marked(VisibleText().marked(Document(id="", content="<a href=/>one</a> the two")))
-    plain, here, there = (outline_of(SCHEME.signature, tokens, site) for site in ("", "a.org", "b.org"))
-    assert len({found[0][found[1] >= LINK].tobytes() for found in (plain, here, there)}) == 3
-    assert len({found[0][found[1] < LINK].tobytes() for found in (plain, here, there)}) == 1
+    outlines = [outline_of(SCHEME.signature, tokens, site) for site in ("", "a.org", "b.org")]
+    assert len({hashes[kinds >= LINK].tobytes() for hashes, kinds in outlines}) == 3
+    assert len({hashes[kinds < LINK].tobytes() for hashes, kinds in outlines}) == 1

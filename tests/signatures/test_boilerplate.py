@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 from stores import pages_of
+from strategies import rows_of_signatures
 
 from baselines.shingles import Shingles
 from spotsigs.contracts import SignatureScheme
@@ -32,8 +33,8 @@ SCHEMES = [SpotSignatures(), SpotSignatures(d=1, c=2), SpotSignatures(language="
 
 def kept(pages: list[str], scheme: SignatureScheme, boilerplate: Boilerplate, media_type: str = "text/html"):
     collection = pages_of(*pages, media_type=media_type)
-    found = extract(collection, VisibleText(), with_boilerplate(scheme, boilerplate), Serial())
-    return [set(found.hashes[a:b].tolist()) for a, b in zip(found.indptr[:-1], found.indptr[1:], strict=True)]
+    signatures = extract(collection, VisibleText(), with_boilerplate(scheme, boilerplate), Serial())
+    return list(map(set, rows_of_signatures(signatures)))
 
 
 def of_text(text: str, scheme: SignatureScheme) -> set[int]:

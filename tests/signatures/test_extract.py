@@ -1,3 +1,4 @@
+from collections import Counter
 from functools import partial
 
 import numpy as np
@@ -9,7 +10,7 @@ from naive import extract as naive
 from naive.extract import ROOT
 from omegaconf import OmegaConf
 from stores import InMemory
-from strategies import examples
+from strategies import examples, rows_of_signatures
 
 from baselines.shingles import Shingles
 from spotsigs.engines import Serial
@@ -31,12 +32,6 @@ def assert_equal(a: Signatures, b: Signatures):
         assert getattr(a, name).tolist() == getattr(b, name).tolist()
 
 
-def rows(signatures):
-    for start, end in zip(signatures.indptr[:-1], signatures.indptr[1:], strict=True):
-        hashes = signatures.hashes[start:end].tolist()
-        yield dict(zip(hashes, signatures.counts[start:end].tolist(), strict=True))
-
-
 @examples(60)
 @given(
     st.lists(st.lists(st.sampled_from(["the", "a", "cat", "dog", "<b>c</b>at", "<p>"]), max_size=25), max_size=7),
@@ -48,13 +43,11 @@ def test_pages_to_counts(pages, n_shards):
     signatures = extract(InMemory(documents, n_shards), VisibleText(), scheme, Serial())
     assert signatures.doc_ids == tuple(map(str, range(len(pages))))
     expected = [naive.counted(naive.shingles(naive.tokens(naive.visible_text(d.content)), 2)) for d in documents]
-    assert list(rows(signatures)) == expected
-    assert all(list(row) == sorted(row) for row in rows(signatures))
-    assert (signatures.indptr.dtype, signatures.hashes.dtype, signatures.counts.dtype) == (
-        np.int64,
-        np.uint64,
-        np.int32,
-    )
+    rows = rows_of_signatures(signatures)
+    assert rows == expected
+    assert all(list(row) == sorted(row) for row in rows)
+    types = (signatures.indptr.dtype, signatures.hashes.dtype, signatures.counts.dtype)
+    assert types == (np.int64, np.uint64, np.int32)
 
 
 def fail_on_bad(document):
@@ -82,10 +75,8 @@ def test_a_failing_document_is_skipped():
         Skipped("worse", "this page is empty"),
         Skipped("b", "MemoryError: "),
     )
-    texts = [
-        found if isinstance(found, Skipped) else found[1] for found in read_texts(partial(iter, records), fail_on_bad)
-    ]
-    assert [isinstance(found, Skipped) for found in texts] == [False, True, True, True, False, False]
+    skipped = [isinstance(record, Skipped) for record in read_texts(partial(iter, records), fail_on_bad)]
+    assert skipped == [False, True, True, True, False, False]
 
 
 @pytest.mark.parametrize("n_shards", [0, 1, 3])
@@ -112,16 +103,13 @@ def test_repeated_ids():
 def test_counts(values):
     hashes = np.array(values, np.uint64)
     distinct, counts = count_signatures(hashes)
-    assert dict(zip(distinct.tolist(), counts.tolist(), strict=True)) == {
-        v: values.count(v) for v in sorted(set(values))
-    }
+    assert list(zip(distinct.tolist(), counts.tolist(), strict=True)) == sorted(Counter(values).items())
     assert hashes.tolist() == values
 
 
 def test_many_batches():
     batch = extract_shard(partial(iter, [page("a"), page("b")]), VisibleText(), Shingles(k=1))
-    whole = concatenate(iter([batch] * 500))
-    assert list(rows(whole)) == list(rows(batch)) * 500
+    assert rows_of_signatures(concatenate(iter([batch] * 500))) == rows_of_signatures(batch) * 500
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "conf/text").glob("*.yaml")), ids=lambda path: path.stem)

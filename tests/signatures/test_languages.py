@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stores import match_on_disk
+from stores import match_on_disk, written
+from strategies import by_rows
 
 import spotsigs
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import Sameness
-from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.pipeline import Store
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import IN_SHINGLES, RAREST, language_of, languages, stopwords_of
@@ -55,6 +53,7 @@ JAPANESE = (
     "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。"
     "人間は、理性と良心とを授けられており、互いに同胞の精神をもって行動しなければならない。"
 )
+CHANGED = CHINESE.replace("兄弟", "姐妹")
 EDITS = {"de": ("Sicherheit", "Unversehrtheit"), "fr": ("fraternité", "solidarité"), "es": ("servidumbre", "esclavos")}
 
 
@@ -63,8 +62,7 @@ def edited(code: str) -> str:
 
 
 def pairs_of(pages, **options):
-    found = spotsigs.near_duplicates(pages, duplicates="off", **options)
-    return list(zip(found.i.tolist(), found.j.tolist(), strict=True))
+    return list(by_rows(spotsigs.near_duplicates(pages, duplicates="off", **options)))
 
 
 @pytest.mark.parametrize("code", REAL)
@@ -92,8 +90,7 @@ def test_changed_pages_of_a_language_are_near_duplicates(code):
 
 
 def test_chinese_pages_are_compared_by_shingles():
-    changed = CHINESE.replace("兄弟", "姐妹")
-    assert pairs_of([CHINESE, JAPANESE, CHINESE, changed]) == [(0, 2), (0, 3), (2, 3)]
+    assert pairs_of([CHINESE, JAPANESE, CHINESE, CHANGED]) == [(0, 2), (0, 3), (2, 3)]
     assert pairs_of([CHINESE, CHINESE], language="en") == []  # as the paper has it: no stopword, no signature
 
 
@@ -132,26 +129,23 @@ def test_a_chinese_page_is_compared_by_its_shingles_whatever_its_menu_is():
 @given(order=st.permutations([*REAL.values(), *map(edited, EDITS), CHINESE, CHINESE[:-6], JAPANESE]))
 @settings(max_examples=20, deadline=None)
 def test_the_pairs_are_the_same_in_any_order(order):
-    found = spotsigs.near_duplicates(order, duplicates="off")
-    texts = {frozenset((order[i], order[j])) for i, j in zip(found.i.tolist(), found.j.tolist(), strict=True)}
+    texts = {frozenset((order[i], order[j])) for i, j in pairs_of(order)}
     assert texts == {frozenset((REAL[code], edited(code))) for code in EDITS} | {frozenset((CHINESE, CHINESE[:-6]))}
 
 
 def test_languages_on_disk_with_added_pages(tmp_path):
     pages = {"de": REAL["de"], "zh": CHINESE, "ru": REAL["ru"]}
-    (tmp_path / "old.jsonl").write_text("".join(json.dumps({"id": k, "text": v}) + "\n" for k, v in pages.items()))
-    new = {"de2": edited("de"), "zh2": CHINESE.replace("兄弟", "姐妹")}
-    (tmp_path / "new.jsonl").write_text("".join(json.dumps({"id": k, "text": v}) + "\n" for k, v in new.items()))
+    new = {"de2": edited("de"), "zh2": CHANGED}
     scheme, text = SpotSignatures(language="auto"), VisibleText()
-    for name, add in (("old", False), ("new", True)):
+    for rows, add in ((pages, False), (new, True)):
+        collection = written(tmp_path / "x.jsonl", [{"id": k, "text": v} for k, v in rows.items()])
         actual = match_on_disk(
-            tmp_path / "store", Jsonl(path=str(tmp_path / f"{name}.jsonl")), text, scheme, IdfFilter(), 0.44, Serial(),
-            memory=10**9, add=add, duplicates=Sameness.text,
+            tmp_path / "store", collection, text, scheme, IdfFilter(), 0.44, Serial(), memory=10**9, add=add,
+            duplicates=Sameness.text,
         )  # fmt: skip
-    [(i, j, similarity)] = [tuple(map(np.ndarray.tolist, chunk)) for chunk in actual.pairs.chunks()]
-    assert sorted(zip(i, j, strict=True)) == [(0, 3), (1, 4)]
     everything = spotsigs.near_duplicates([*pages.values(), *new.values()])
-    assert sorted(similarity) == sorted(everything.similarity.tolist())
+    assert by_rows(actual.pairs.load()) == by_rows(everything)
+    assert list(by_rows(everything)) == [(0, 3), (1, 4)]
     assert actual.signatures.in_shingles() == 2
     assert Store.open(tmp_path / "store").method.signature == scheme
 
@@ -171,10 +165,9 @@ def test_a_language_without_a_list_is_refused():
 def test_the_command_prints_how_many_pages_were_compared_by_shingles(tmp_path, capsys):
     from spotsigs.cli import main
 
-    pages = [REAL["de"], edited("de"), CHINESE, CHINESE.replace("兄弟", "姐妹"), REAL["ru"]]
-    with gzip.open(tmp_path / "pages.jsonl.gz", "wt", encoding="utf-8") as file:
-        file.writelines(json.dumps({"id": str(k), "text": page}) + "\n" for k, page in enumerate(pages))
-    main(["dedup", str(tmp_path / "pages.jsonl.gz"), "--out", str(tmp_path / "kept"), "--workers", "1"])
+    pages = [REAL["de"], edited("de"), CHINESE, CHANGED, REAL["ru"]]
+    written(tmp_path / "pages.jsonl", [{"id": str(k), "text": page} for k, page in enumerate(pages)])
+    main(["dedup", str(tmp_path / "pages.jsonl"), "--out", str(tmp_path / "kept"), "--workers", "1"])
     printed = capsys.readouterr().out
     assert "5 pages, 2 removed" in printed
     assert "2 documents with few or no spot signatures: compared by shingles" in printed

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from naive import templates as naive
 from stores import match_on_disk, named, pages_of, segments_of
 from strategies import examples
+from strategies import rows_of_signatures as rows
 
 import spotsigs
 from data.collections.gold import Gold
@@ -51,24 +52,19 @@ def outlines(pages: list[list[naive.Entry]]) -> Signatures:
     )
 
 
-def rows(signatures: Signatures) -> list[dict[int, int]]:
-    bounds = zip(signatures.indptr[:-1].tolist(), signatures.indptr[1:].tolist(), strict=True)
-    return [dict(zip(signatures.hashes[a:b].tolist(), signatures.counts[a:b].tolist(), strict=True)) for a, b in bounds]
-
-
 @st.composite
 def collections(draw: st.DrawFn) -> list[list[naive.Entry]]:
-    """Draw pages: an article within one of a few frames, both of which may have changed, or anything at all."""
+    """Draw pages: an article within one of a few templates, both of which may have changed, or anything at all."""
     entry = st.one_of(st.tuples(st.integers(0, 30), st.integers(0, 1)), st.tuples(st.integers(100, 120), st.just(LINK)))
-    frames = draw(st.lists(st.lists(entry, min_size=2, max_size=10), min_size=1, max_size=3))
+    templates = draw(st.lists(st.lists(entry, min_size=2, max_size=10), min_size=1, max_size=3))
     articles = draw(
         st.lists(st.lists(st.tuples(st.integers(31, 60), st.just(TEXT)), max_size=8), min_size=1, max_size=6)
     )
     pages = []
     for _ in range(draw(st.integers(0, 14))):
-        frame, article = draw(st.sampled_from(frames)), draw(st.sampled_from(articles))
-        at = draw(st.integers(0, len(frame)))
-        page = [*frame[:at], *article, *frame[at:]]
+        template, article = draw(st.sampled_from(templates)), draw(st.sampled_from(articles))
+        at = draw(st.integers(0, len(template)))
+        page = [*template[:at], *article, *template[at:]]
         for change in draw(st.lists(st.tuples(st.integers(0, 30), entry), max_size=3)):
             if page:
                 page[change[0] % len(page)] = change[1]
@@ -124,8 +120,8 @@ def limits(values: dict[str, float]) -> Iterator[None]:
 
 
 def keys(drawn: Signatures) -> list[int]:
-    found: list[int] = module.features_of(drawn, module.over_pages())[0].keys.tolist()
-    return found
+    features: list[int] = module.features_of(drawn, module.over_pages())[0].keys.tolist()
+    return features
 
 
 @examples(150)
@@ -188,11 +184,11 @@ def test_files_make_no_difference(tmp_path, pages, block):
 
 def test_more_pages_than_are_walked():
     random = np.random.default_rng(3)
-    frames = [[(int(h), LINK) for h in random.integers(10_000, 10_900, 12)] for _ in range(100)]
+    templates = [[(int(h), LINK) for h in random.integers(10_000, 10_900, 12)] for _ in range(100)]
     pages = []
     for k in range(500):
         article = [(int(h), TEXT) for h in random.integers(0, 5000, 6)]
-        pages.append([*frames[k % 100], (20_000 + k % 100, TEXT), *article])
+        pages.append([*templates[k % 100], (20_000 + k % 100, TEXT), *article])
     drawn = outlines(pages)
     expected = naive.without_templates(pages, keys(drawn))
     assert rows(SCHEME.refine(drawn, threads=2)) == expected
@@ -226,21 +222,21 @@ def fresh(random: np.random.Generator, n: int) -> list[int]:
 def edited(random: np.random.Generator, text: list[int], part: float, in_one_block: bool) -> list[int]:
     n = round(part * len(text))
     at = np.arange(n) + random.integers(0, len(text) - n + 1) if in_one_block else random.permutation(len(text))[:n]
-    found = np.array(text)
-    found[at] = fresh(random, n)
-    return found.tolist()
+    changed = np.array(text)
+    changed[at] = fresh(random, n)
+    return changed.tolist()
 
 
 def recall(pages: list[list[naive.Entry]], versions: int, tau: float) -> float:
-    """The fraction found of the pairs of versions, where so many consecutive pages are versions of one text."""
+    """Return the fraction of the pairs of versions that are similar; each `versions` pages are of one text."""
     left = [set(row) for row in rows(SCHEME.refine(outlines(pages)))]
-    found = [
+    similar = [
         len(left[a] & left[b]) >= tau * max(1, len(left[a] | left[b]))
         for first in range(0, len(pages), versions)
         for a in range(first, first + versions)
         for b in range(a + 1, first + versions)
     ]
-    return sum(found) / len(found)
+    return sum(similar) / len(similar)
 
 
 @pytest.mark.parametrize("in_one_block", [True, False], ids=["one block", "scattered"])
@@ -321,7 +317,7 @@ def test_versions_are_no_siblings():
     actual = spots(in_template(STORIES[0]), in_template(rewritten))
     shared = plain(STORIES[0]) & plain(rewritten)
     assert len(shared) > 5
-    assert len(shared & actual[0] & actual[1]) >= len(shared) - 2  # the last chains reach into the frame
+    assert len(shared & actual[0] & actual[1]) >= len(shared) - 2  # the last chains reach into the template
 
 
 def test_a_stub_has_nothing_of_its_own():
@@ -370,7 +366,7 @@ def test_on_disk_equals_in_memory(tmp_path, monkeypatch):
     signatures = extract(collection, VisibleText(), SCHEME, Serial())
     expected = named(BruteForce(tau=0.15)(Corpus(IdfFilter(idf_min=0.0)(signatures))), signatures.doc_ids)
     assert named(actual.pairs.load(), actual.doc_ids) == expected
-    assert len(expected) == 21  # each story's three versions, and no two stories for their frame
+    assert len(expected) == 21  # each story's three versions, and no two stories for their template
     folder = tmp_path / "run" / "refined"
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     matched(tmp_path / "run", collection)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import extract as naive_extract
-from naive import templates as naive_frames
+from naive import templates as naive_templates
 from strategies import examples
 
 from spotsigs.records import Document
@@ -53,8 +53,8 @@ def linked(html: str) -> list[tuple[str, int]]:
     ],
 )
 def test_links_of_tokens(html, expected):
-    found: dict[int, int] = {0: 0}
-    renumbered = [f"{word}:{found.setdefault(link, len(found))}" for word, link in linked(html)]
+    numbers: dict[int, int] = {0: 0}
+    renumbered = [f"{word}:{numbers.setdefault(link, len(numbers))}" for word, link in linked(html)]
     assert renumbered == expected.split()
 
 
@@ -69,7 +69,7 @@ def test_marks_change_no_word_of_any_tag_soup(html):
 @given(st.text(st.sampled_from("abZéÉ漢字かไกЖ 'İΣσ.\x0c\x1e\x1f"), max_size=30))
 def test_links_of_any_marked_text(text):
     tokens = tokenize_marked(text)
-    assert tokens.links.tolist() == naive_frames.links(text)
+    assert tokens.links.tolist() == naive_templates.links(text)
     assert tokens.words == naive_extract.tokens(text.replace(LINK_MARK, "").replace(LINK_END_MARK, ""))
     assert tokens.words == tokenize(unmarked(text)).words
     assert tokens.links.dtype == np.int32
@@ -86,7 +86,7 @@ def test_plain_text_has_no_links_whatever_marks_it_contains():
 
 @given(st.lists(st.integers(-3, 3), max_size=12))
 def test_heaviest_segment(gains):
-    assert heaviest(np.array(gains, np.int64)) == naive_frames.heaviest(gains)
+    assert heaviest(np.array(gains, np.int64)) == naive_templates.heaviest(gains)
 
 
 def weight(chains: list[list[int]], links: list[int]) -> int:
@@ -107,7 +107,7 @@ def densest(html: str, scheme: MainContent) -> list[str]:
         gains[chain[0]] += links[chain[0]] == 0
     for i, link in enumerate(links):
         gains[i] -= weight(chains, links) * (link != 0 and (i == 0 or links[i - 1] != link))
-    start, stop = naive_frames.heaviest(gains)
+    start, stop = naive_templates.heaviest(gains)
     return [":".join(words[k] for k in chain) for chain in chains if start <= chain[0] < stop]
 
 
