@@ -23,22 +23,12 @@ class Browser:
             os.dup2(low[0], 3)
             os.dup2(low[1], 4)
 
-        flags = "--headless --no-sandbox --disable-gpu --disable-background-networking --no-first-run --disable-sync"
+        flags = f"""--headless --no-sandbox --disable-gpu --disable-background-networking --no-first-run --disable-sync
+            --disable-dev-shm-usage --remote-debugging-pipe --window-size={width},{height}""".split()
         self.process = subprocess.Popen(
-            [
-                CHROMIUM,
-                *flags.split(),
-                "--disable-dev-shm-usage",
-                "--remote-debugging-pipe",
-                f"--user-data-dir={self.profile.name}",
-                f"--window-size={width},{height}",
-                "about:blank",
-            ],
-            preexec_fn=connect,
-            close_fds=False,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+            [CHROMIUM, *flags, f"--user-data-dir={self.profile.name}", "about:blank"], preexec_fn=connect,
+            close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
         os.close(to_browser)
         os.close(from_browser)
         self._buffer = b""
@@ -82,9 +72,13 @@ class Browser:
             raise RuntimeError(answer["error"])
         return answer["result"]
 
+    def of(self, method):
+        """Return the parameters of the events of a method."""
+        return [event["params"] for event in self.events if event.get("method") == method]
+
     def open(self, path: Path):
         self.call("Page.navigate", url=path.resolve().as_uri())
-        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
+        while not self.of("Page.loadEventFired"):
             self.events.append(self._receive())
         self.settle()
 
@@ -119,14 +113,10 @@ class Browser:
 
     def requests(self):
         """Return the addresses that the page requested."""
-        return [
-            event["params"]["request"]["url"]
-            for event in self.events
-            if event.get("method") == "Network.requestWillBeSent"
-        ]
+        return [event["request"]["url"] for event in self.of("Network.requestWillBeSent")]
 
     def complaints(self):
         """Return errors and warnings of the console."""
-        found = [e["params"]["entry"] for e in self.events if e.get("method") == "Log.entryAdded"]
-        thrown = [e["params"]["exceptionDetails"] for e in self.events if e.get("method") == "Runtime.exceptionThrown"]
-        return [entry["text"] for entry in found if entry["level"] in ("error", "warning")] + thrown
+        entries = [event["entry"] for event in self.of("Log.entryAdded")]
+        thrown = [event["exceptionDetails"] for event in self.of("Runtime.exceptionThrown")]
+        return [entry["text"] for entry in entries if entry["level"] in ("error", "warning")] + thrown

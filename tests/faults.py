@@ -106,12 +106,12 @@ def denying(denied: Denied) -> Iterator[None]:
 
 def content(folder: Path) -> dict[str, bytes]:
     """Return the results in a folder: without locks and temporary files."""
-    found = {}
+    contents = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and path.name != ".lock" and ".writing-" not in name:
-            found[name] = path.read_bytes()
-    return found
+            contents[name] = path.read_bytes()
+    return contents
 
 
 def copied(source: Path, target: Path) -> Path:

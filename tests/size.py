@@ -36,8 +36,8 @@ def functions(path: Path) -> Iterator[tuple[str, int, int, int]]:
         if isinstance(node, Function) and not re.search("njit|kernel", marks):
             given = node.args
             parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs]
-            own = sum(argument.arg not in ("self", "cls") for argument in parameters)
-            yield node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1, own
+            parameters_of_call = sum(argument.arg not in ("self", "cls") for argument in parameters)
+            yield node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1, parameters_of_call
 
 
 def long_functions() -> list[str]:
@@ -53,9 +53,9 @@ def long_functions() -> list[str]:
 
 def arrows() -> set[tuple[str, str]]:
     """Return the folders of the library of which one imports the other; a module at the top counts as a folder."""
-    found = set()
+    imports = set()
     for path in modules("spotsigs"):
-        own = path.relative_to(ROOT / "spotsigs").parts[0].removesuffix(".py")
+        folder = path.relative_to(ROOT / "spotsigs").parts[0].removesuffix(".py")
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "spotsigs":
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -63,9 +63,9 @@ def arrows() -> set[tuple[str, str]]:
                 names = [alias.name for alias in node.names]
             else:
                 continue
-            found |= {(own, name.split(".")[1]) for name in names if name.startswith("spotsigs.")}
+            imports |= {(folder, name.split(".")[1]) for name in names if name.startswith("spotsigs.")}
     folders = {path.name for path in (ROOT / "spotsigs").iterdir() if path.is_dir()}
-    return {(a, b) for a, b in found if a != b and {a, b} <= folders}
+    return {(a, b) for a, b in imports if a != b and {a, b} <= folders}
 
 
 if __name__ == "__main__":

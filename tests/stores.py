@@ -44,21 +44,18 @@ def match_on_disk(folder, collection, text, scheme, idf_filter, tau, engine, *, 
 
 def segments_of(batches, folder):
     """Write batches of signatures as segments of a new folder."""
-    found = []
+    folders = []
     for k, batch in enumerate(batches):
-        found.append(as_path(folder) / f"{k:08d}")
-        save_signatures(found[-1], batch)
-    return Segments(tuple(found))
+        folders.append(as_path(folder) / f"{k:08d}")
+        save_signatures(folders[-1], batch)
+    return Segments(tuple(folders))
 
 
 def save_vectors(folder, vectors, key_of=None, exact_duplicates=None):
     """Write vectors in memory as a store, as `build_vectors` does; `key_of` has the partition key of each signature."""
     n = vectors.n_signatures
     rows = np.argsort(vectors.lengths, kind="stable")
-    ordered, exact_duplicates = (
-        vectors.take(rows),
-        ExactDuplicates.none(len(rows)) if exact_duplicates is None else exact_duplicates,
-    )
+    ordered, exact_duplicates = vectors.take(rows), exact_duplicates or ExactDuplicates.none(len(rows))
     if key_of is None:
         key_of = np.arange(n, dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(22)
     marks = rarity_classes(vectors.document_frequencies).astype(np.uint16) * 1024 + np.asarray(key_of, np.uint16)

@@ -19,12 +19,12 @@ LABELS = st.lists(st.tuples(st.none() | st.sampled_from("abcd"), st.booleans()),
 def test_decisions_equal_their_definition(drawn):
     labels, kept = zip(*drawn, strict=True)
     truth = Truth.from_clusters(labels) or Truth(np.full(len(labels), -1, np.int32), ())
-    found = count_stories(np.array(kept), truth)
-    assert (found.stories, found.stories_lost, found.duplicates, found.duplicates_left) == naive.decided(kept, labels)
-    assert found.stories + found.duplicates == len(labels)
-    assert sum(kept) == found.stories - found.stories_lost + found.duplicates_left
-    assert 0 <= found.lost <= 1
-    assert 0 <= found.left <= 1
+    of = count_stories(np.array(kept), truth)
+    assert (of.stories, of.stories_lost, of.duplicates, of.duplicates_left) == naive.decided(kept, labels)
+    assert of.stories + of.duplicates == len(labels)
+    assert sum(kept) == of.stories - of.stories_lost + of.duplicates_left
+    assert 0 <= of.lost <= 1
+    assert 0 <= of.left <= 1
 
 
 def test_a_chain_loses_stories_by_components_and_none_by_leaders():

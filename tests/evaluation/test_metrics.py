@@ -36,26 +36,22 @@ pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")  # 0 / 0 is NaN
 
 @given(LABELS)
 def test_macro_averages_equal_their_definitions(drawn):
-    wanted, got = map(np.array, zip(*drawn, strict=True))
-    quality = evaluate(pairs_within(got), Truth.from_clusters(map(str, wanted)), resamples=0)
+    wanted, reported = map(np.array, zip(*drawn, strict=True))
+    quality = evaluate(pairs_within(reported), Truth.from_clusters(map(str, wanted)), resamples=0)
     precisions, recalls, f1s = [], [], []
     for label in set(wanted.tolist()):
         members = np.flatnonzero(wanted == label)
         if len(members) < 2:
             continue
-        inside = sum(got[a] == got[b] for a in members for b in members if a < b)
-        touching = sum(got[a] == got[b] for a in members for b in range(len(got)) if wanted[b] != label)
+        inside = sum(reported[a] == reported[b] for a in members for b in members if a < b)
+        touching = sum(reported[a] == reported[b] for a in members for b in np.flatnonzero(wanted != label))
         missed = len(members) * (len(members) - 1) / 2 - inside
         recalls.append(inside / (inside + missed))
         f1s.append(2 * inside / (2 * inside + touching + missed))
         if inside + touching:
             precisions.append(inside / (inside + touching))
-    for value, values in (
-        (quality.macro.precision, precisions),
-        (quality.macro.recall, recalls),
-        (quality.macro.f1, f1s),
-    ):
-        np.testing.assert_allclose(value, np.mean(values) if values else np.nan)
+    expected = [np.mean(values) if values else np.nan for values in (precisions, recalls, f1s)]
+    np.testing.assert_allclose([quality.macro.precision, quality.macro.recall, quality.macro.f1], expected)
 
 
 def test_documents_of_no_cluster_share_the_last_tally():
@@ -81,9 +77,9 @@ def drawn_truth(documents=60, clusters=12, seed=3):
 
 def test_intervals_are_percentiles_of_a_seeded_bootstrap_over_clusters_and_stories():
     pairs, truth = drawn_truth(400, 80)
-    found = evaluate(pairs, truth, resamples=2000).intervals
-    assert found == evaluate(pairs, truth, resamples=2000).intervals
-    assert list(found) == [*MEASURES, *MACRO, *OF_DOCUMENTS]
+    intervals = evaluate(pairs, truth, resamples=2000).intervals
+    assert intervals == evaluate(pairs, truth, resamples=2000).intervals
+    assert list(intervals) == [*MEASURES, *MACRO, *OF_DOCUMENTS]
     clusters = cluster(pairs)
     kept = np.zeros(400, bool)
     kept[clusters.representatives] = True
@@ -105,7 +101,7 @@ def test_intervals_are_percentiles_of_a_seeded_bootstrap_over_clusters_and_stori
             n_resamples=2000, method="percentile", rng=np.random.default_rng(0),
         ).confidence_interval  # fmt: skip
         for m, name in enumerate(names):
-            np.testing.assert_allclose(found[name], (low[m], high[m]), atol=(high[m] - low[m]) / 6)
+            np.testing.assert_allclose(intervals[name], (low[m], high[m]), atol=(high[m] - low[m]) / 6)
 
 
 def test_ends_are_percentiles_over_the_first_axis():
@@ -115,7 +111,7 @@ def test_ends_are_percentiles_over_the_first_axis():
 
 
 def pieces(pairs, size):
-    """Pairs a few at a time; they come once."""
+    """Yield pairs a few at a time, once."""
     for k in range(0, len(pairs.i), size):
         yield pairs.i[k : k + size], pairs.j[k : k + size], pairs.similarity[k : k + size]
 
@@ -155,12 +151,12 @@ def test_resampled_averages_are_those_of_the_clusters_that_are_drawn():
     two[0][:, 2] = two[2][:, 2] = 0  # a cluster without pairs does not count,
     two[1][:, 2] = 3  # whatever was reported of it
     samples = drawn(np.ones(7), 20)
-    found = resampled_micro(two, samples)
-    assert found.shape == (3, 20, 2)
-    np.testing.assert_allclose(resampled_micro(tuple(tally[1] for tally in two), samples), found[:, :, 1])
+    averages = resampled_micro(two, samples)
+    assert averages.shape == (3, 20, 2)
+    np.testing.assert_allclose(resampled_micro(tuple(tally[1] for tally in two), samples), averages[:, :, 1])
     for sample, weights in enumerate(samples.astype(int)):
         repeated = [np.repeat(tally, weights, axis=1) for tally in two]
-        np.testing.assert_allclose(found[:, sample], micro_averages(*repeated))
+        np.testing.assert_allclose(averages[:, sample], micro_averages(*repeated))
 
 
 def test_clusters_without_names_count():

@@ -80,9 +80,9 @@ def test_a_run_with_a_copy_reports_it(tmp_path):
     assert 0 < figures["text_lost"] < 1
     shares = f"{100 * figures['text_lost']:.1f} %, {100 * figures['sentences_lost']:.1f} % of the sentences"
     assert f"text lost: {shares}; {figures['removed_mostly_lost']} removed page" in printed
-    own = pd.read_csv(tmp_path / "copied/removed.csv")["text_lost"]
-    assert figures["removed_mostly_lost"] == (own > 0.5).sum()
-    assert own.between(0, 1).all()
+    of_page = pd.read_csv(tmp_path / "copied/removed.csv")["text_lost"]
+    assert figures["removed_mostly_lost"] == (of_page > 0.5).sum()
+    assert of_page.between(0, 1).all()
     on_disk = ran(tmp_path / "disk", "data=tiny", "tau=0.3", "memory=1GB", f"copy={tmp_path / 'other'}")
     assert re.findall("text lost.*", on_disk) == re.findall("text lost.*", printed)
 

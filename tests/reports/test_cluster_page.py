@@ -17,7 +17,6 @@ from strategies import pairs_of
 
 from spotsigs.cli import main as command
 from spotsigs.clustering.clusters import cluster
-from spotsigs.records import Pairs
 from spotsigs.reports.cluster_page import Limits, common_prefix, located_spots, token_edges, write_cluster_page
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.tokens import tokenize
@@ -36,10 +35,8 @@ def write(path, texts, edges, ids=None, **options):
 
 def blocks_of(path):
     """Return the page's two JSON blocks as a browser finds them: up to the first end of the element."""
-    found = re.findall(
-        r'<script id="(?:data|texts)" type="application/json">(.*?)</script', path.read_text(), re.DOTALL
-    )
-    return [json.loads(block) for block in found]
+    element = r'<script id="(?:data|texts)" type="application/json">(.*?)</script'
+    return list(map(json.loads, re.findall(element, path.read_text(), re.DOTALL)))
 
 
 def unpacked(block):
@@ -55,16 +52,9 @@ def test_page_holds_clusters_by_size_with_their_cohesion(tmp_path):
     page, blocks = blocks_of(write(tmp_path / "p.html", texts, [(0, 2, 0.75), (3, 4, 0.5), (4, 5, 1.0)]))
     assert page["summary"] == "5 of 6 documents, 3 pairs"
     largest, second = page["clusters"]
-    assert largest == {
-        "label": 2,
-        "ids": ["doc3", "doc4", "doc5"],
-        "similarities": [1.0, 0.5, None],
-        "low": 0.5,
-        "mean": 0.75,
-        "pairs": 2,
-        "chain": 1,
-        "giant": False,
-    }
+    ids, similarities = ["doc3", "doc4", "doc5"], [1.0, 0.5, None]
+    cohesion = {"low": 0.5, "mean": 0.75, "pairs": 2, "chain": 1, "giant": False}
+    assert largest == {"label": 2, "ids": ids, "similarities": similarities, **cohesion}
     assert (second["ids"], second["chain"]) == (["doc0", "doc2"], 0)
     content = unpacked(blocks[1])
     assert content["texts"] == [STORY, OTHER]
@@ -86,12 +76,10 @@ def test_texts_are_limited(tmp_path):
 def test_pairs_without_similarity_and_no_pairs(tmp_path):
     page, _ = blocks_of(write(tmp_path / "p.html", ["x", "y"], [(0, 1, np.nan)]))
     assert page["clusters"][0]["low"] is None
-    nothing = Pairs.build(np.array([], int), np.array([], int), np.array([]), 3)
-    write_cluster_page(tmp_path / "p.html", ["a", "b", "c"], nothing, cluster(nothing))
-    assert blocks_of(tmp_path / "p.html") == [
-        {"clusters": [], "summary": "0 of 3 documents, 0 pairs", "marked": False, "prefix": ""},
-        [],
-    ]
+    none = pairs_of([], 3)
+    write_cluster_page(tmp_path / "p.html", ["a", "b", "c"], none, cluster(none))
+    empty = {"clusters": [], "summary": "0 of 3 documents, 0 pairs", "marked": False, "prefix": ""}
+    assert blocks_of(tmp_path / "p.html") == [empty, []]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +110,7 @@ def test_spots_are_marked_at_their_positions():
     assert list(number) == list(dict.fromkeys(SCHEME.readable(text)))
 
 
-def test_only_what_took_part_is_marked():
+def test_only_signatures_that_were_compared_are_marked():
     text = "the cat sat. the dog ran. the cat sat. a dog is here. the cat sat."
     readable, hashes = SCHEME.readable(text), SCHEME(tokenize(text)).tolist()
     known = dict(zip(readable, hashes, strict=True))
@@ -133,11 +121,7 @@ def test_only_what_took_part_is_marked():
     number = {}
     some = located_spots(text, SCHEME, number, {known["the:dog:ran"]: 1, known["the:cat:sat"]: 2, 7: 1})
     assert list(number) == ["the:cat:sat", "the:dog:ran"]
-    assert [(name, *edges) for name, *edges in some] == [
-        (0, *all_of_it[0][1:]),
-        (1, *all_of_it[1][1:]),
-        (0, *all_of_it[2][1:]),
-    ]
+    assert [(name, *edges) for name, *edges in some] == [(k % 2, *all_of_it[k][1:]) for k in range(3)]
 
 
 EVERYWHERE = ("spotsigs boilerplate=remove", "idf_min=0.3"), ("shingles", "sets=true"), ("spotsigs", "memory=1GB")
@@ -162,7 +146,7 @@ def test_what_a_page_marks_adds_up_to_the_similarity(tmp_path, signature, how):
     assert compared > 10
 
 
-def test_nothing_untrusted_can_leave_its_json(tmp_path, monkeypatch):
+def test_untrusted_text_cannot_end_its_json(tmp_path, monkeypatch):
     evil = "</script><script>alert(1)</script><!-- <script> & \u2028 \u2029 ]]>"
     monkeypatch.setattr("spotsigs.reports.cluster_page.TITLE", evil)
     path = write(tmp_path / "p.html", [evil, evil], [(0, 1, 1.0)], ids=[evil, evil + "2"])
@@ -260,9 +244,8 @@ def test_giant_chains_are_flagged(tmp_path):
         browser.open(path)
         values = "[...document.querySelectorAll('#clusters .value')].map(e => e.textContent)"
         assert browser.js(values) == ["0.900", "giant chain 0.900"]
-        browser.js(
-            "{const o = document.getElementById('order'); o.value = 'chain'; o.dispatchEvent(new Event('change'))}"
-        )
+        order = "document.getElementById('order')"
+        browser.js(f"{{const o = {order}; o.value = 'chain'; o.dispatchEvent(new Event('change'))}}")
         assert browser.js(values) == ["giant chain 0.900", "0.900"]
         assert "29 of 435 pairs similar" in browser.text("#summary")
         assert "28 of the documents did not reach" in browser.text("#summary")
@@ -334,20 +317,19 @@ def test_ten_thousand_clusters_stay_fluid(tmp_path):
 
 
 STORIES = ("ferry/wire.html", "ferry/daily.html")
-FRAME = "<ul>" + "\n\n      <li>\n   Section   {} </li>\t\n" * 150 + "</ul>"
+TEMPLATE = "<ul>" + "\n\n      <li>\n   Section   {} </li>\t\n" * 150 + "</ul>"
 
 
 @in_browser
 def test_the_pages_of_an_archive_are_shown(tmp_path):
-    frames = [FRAME.format(*range(k, k + 150)) for k in (0, 1000)]
-    pages = [frame + (TINY / name).read_text() for frame, name in zip(frames, STORIES, strict=True)]
+    templates = [TEMPLATE.format(*range(k, k + 150)) for k in (0, 1000)]
+    pages = [template + (TINY / name).read_text() for template, name in zip(templates, STORIES, strict=True)]
     pages.append((TINY / "about.html").read_text())
     records = [warc_record(f"https://news.example/2026/{k}.html", page.encode()) for k, page in enumerate(pages)]
     (tmp_path / "crawl.warc.gz").write_bytes(packed(records, ".gz"))
     out = tmp_path / "out"
-    command(
-        ["inspect", str(tmp_path / "crawl.warc.gz"), "--tau", "0.2", "--workers", "1", "--no-open", "--out", str(out)]
-    )
+    words = ("--tau", "0.2", "--workers", "1", "--no-open", "--out", str(out))
+    command(["inspect", str(tmp_path / "crawl.warc.gz"), *words])
     with Browser() as browser:
         browser.open(out / "clusters.html")
         assert browser.text("#counts").startswith("1 clusters, 2 of 3 documents")
@@ -362,7 +344,7 @@ def test_the_pages_of_an_archive_are_shown(tmp_path):
             assert browser.js(f"{shared}.top >= {pane}.top && {shared}.bottom <= {pane}.bottom")
             marks = browser.js(f"[...document.querySelectorAll('#{side}-map i')].map(mark => mark.style.top)")
             assert marks
-            assert all(float(mark.rstrip("%")) > 30 for mark in marks)  # the frame has none
+            assert all(float(mark.rstrip("%")) > 30 for mark in marks)  # the template has none
         browser.js("document.getElementById('left').scrollTop = 0")
         browser.click("#left-map i")
         assert browser.js("document.getElementById('left').scrollTop") > 500
