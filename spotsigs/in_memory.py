@@ -123,7 +123,7 @@ class Extracted:
     vectors: Vectors | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Joined:
     """A collection ready to be matched, joined once for matchers that differ in their threshold alone.
 
@@ -136,10 +136,13 @@ class Joined:
         Signatures before the filters.
     corpus : Corpus
         Input of the matchers.
+    peak_bytes : int
+        Largest resident memory of the last join, if it was measured.
     """
 
     extracted: Extracted
     corpus: Corpus
+    peak_bytes: int = 0
     _pairs: dict[str, tuple[float | None, Pairs]] = field(default_factory=dict, init=False, repr=False)
 
     def joined_at(self, matcher: Matcher) -> float | None:

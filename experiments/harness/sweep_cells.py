@@ -26,7 +26,7 @@ from spotsigs.outofcore.segments import source_of
 from spotsigs.output_files import read_json
 from spotsigs.runs.provenance import provenance
 from spotsigs.runs.runner import COMPLETE, execute
-from spotsigs.runs.stages import Known
+from spotsigs.runs.stages import joined_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,17 +146,18 @@ def _extracted(cells: Sequence[SweepCell], inputs: Path) -> dict[str, tuple[Stor
 
 def run_group(group: Group) -> Iterator[Ended]:
     """Run the cells of a group and yield each as it ends."""
-    known = Known()
+    joined = None
     if group.extracted is not None:
         stored, seconds = group.extracted
-        known.joined = stored.joined(group.cells[0].settings.method, seconds)
+        joined = stored.joined(group.cells[0].settings.method, seconds)
     for cell in group.cells:
         settings, method = cell.settings, cell.settings.method
         if settings.threads is None and group.threads is not None:
             method = replace(method, matcher=method.matcher.with_threads(group.threads))
         try:
-            contended = group.threads is not None
-            result = execute(method, settings.run(cell.folder), contended=contended, known=known, about=cell.about)
+            contended, run = group.threads is not None, settings.run(cell.folder)
+            joined = joined or joined_of(method, run)
+            result = execute(method, run, contended=contended, joined=joined, about=cell.about)
             origin = {"seed": settings.seed, "commit": group.commit, "contended": contended}
             yield Ended(number=cell.number, metrics=result.metrics, origin=origin)
         except Exception as error:  # noqa: BLE001 - the other cells run

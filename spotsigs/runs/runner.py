@@ -21,13 +21,14 @@ from spotsigs.contracts import CopyableCollection
 from spotsigs.errors import require
 from spotsigs.evaluation.text_lost import TextLost, text_lost
 from spotsigs.formats.writers import copy_errors, prepare_copy, print_kept, publish_copy, require_free
+from spotsigs.in_memory import Joined
 from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import largest_unit_within
 from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
 from spotsigs.records import Document
 from spotsigs.runs.provenance import TreeMemory, provenance
 from spotsigs.runs.result import Result
-from spotsigs.runs.stages import Known, Run, compute, readable_texts
+from spotsigs.runs.stages import Run, compute, readable_texts
 from spotsigs.runs.stores import discard, store_of_run
 from spotsigs.signatures.extract import cutter, grams_of, is_readable, name_hash, texts, texts_for, unique_names
 from spotsigs.spelling import option
@@ -48,7 +49,7 @@ def execute(
     run: Run,
     *,
     contended: bool = False,
-    known: Known | None = None,
+    joined: Joined | None = None,
     about: Mapping[str, str] | None = None,
 ) -> Result:
     """Run a method, and replace the results in the run's folder at once.
@@ -59,8 +60,8 @@ def execute(
         What to compute, of which input, and where.
     contended : bool
         Other jobs run at the same time, so that the times of this one do not compare.
-    known : Known, optional
-        Stages that other runs have computed.
+    joined : Joined, optional
+        Signatures and pairs that runs in memory share.
     about : mapping of str to str, optional
         Files with the configuration of the run, by their names in the folder ``.hydra``.
     """
@@ -75,7 +76,7 @@ def execute(
         with ExitStack() as stack, ExitStack() as undo:
             with publishing(folder, COMPLETE, OPTIONAL) as new:
                 with within_budget(run) as memory:
-                    result = compute(method, run, known)
+                    result = compute(method, run, joined)
                     if run.output.copy is not None:
                         result = replace(result, text_lost=_text_lost(result, run))
                         temporary = _written(result, run, copy, stack)

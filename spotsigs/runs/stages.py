@@ -134,8 +134,8 @@ def _require_outside(key: str, named: str | None, path: object) -> None:
     )
 
 
-def compute(method: Method, run: Run, known: Known | None = None) -> Result:
-    """Match a collection, group the pairs and evaluate them; `known` has stages that other runs have computed.
+def compute(method: Method, run: Run, joined: Joined | None = None) -> Result:
+    """Match a collection, group the pairs and evaluate them; `joined` is that of other runs in memory.
 
     The result is the same in memory and on disk; with ``add``, it has the pairs with at least one new document.
 
@@ -149,33 +149,18 @@ def compute(method: Method, run: Run, known: Known | None = None) -> Result:
     prepare(steps_of(method, listed=listed), run.memory)
     if run.memory is not None:
         return _on_disk(method, run, run.memory)
-    return _in_memory(method, run, known or Known())
+    return _in_memory(method, run, joined_of(method, run) if joined is None else joined)
 
 
-@dataclass(kw_only=True)
-class Known:
-    """Stages in memory that several runs share, whose methods differ in their thresholds alone.
-
-    Attributes
-    ----------
-    joined : Joined or None
-        Signatures, vectors and pairs; None before the first run.
-    peak_bytes : int
-        Largest resident memory of the join.
-    """
-
-    joined: Joined | None = None
-    peak_bytes: int = 0
+def joined_of(method: Method, run: Run) -> Joined:
+    """Return the collection of a run ready to be matched, by methods that differ in their thresholds alone."""
+    extracted = method.extract(run.documents, run.engine, strict=run.strict, grams=run.grams)
+    return method.joined(run.documents, extracted)
 
 
-def _in_memory(method: Method, run: Run, known: Known) -> Result:
-    """Run the stages on all documents at once, those that are known excepted."""
-    if known.joined is None:
-        extracted = method.extract(run.documents, run.engine, strict=run.strict, grams=run.grams)
-        known.joined = method.joined(run.documents, extracted)
-    joined, signatures = known.joined, known.joined.extracted.signatures
-    new_from = signatures.new_from
-    labelled = not new_from and any(name is not None for name in signatures.clusters)
+def _in_memory(method: Method, run: Run, joined: Joined) -> Result:
+    signatures = joined.extracted.signatures
+    labelled = not signatures.new_from and any(name is not None for name in signatures.clusters)
     listed = run.output.pairs or run.output.page or labelled
     own_join = joined.joined_at(method.matcher) is None
     if own_join and listed:
@@ -183,8 +168,9 @@ def _in_memory(method: Method, run: Run, known: Known) -> Result:
     with PeakMemory() as memory:
         matched = joined(method.matcher, crossed=run.output.pairs) if listed else method.unlisted(joined)
     if own_join:
-        known.peak_bytes = memory.peak_bytes
-    return Result.of(method, run.data, run.collection, matched, peak_bytes=known.peak_bytes, added_from=new_from)
+        joined.peak_bytes = memory.peak_bytes
+    more: Any = {"peak_bytes": joined.peak_bytes, "added_from": matched.new_from}
+    return Result.of(method, run.data, run.collection, matched, **more)
 
 
 def _on_disk(method: Method, run: Run, memory: int) -> Result:
