@@ -130,14 +130,22 @@ class WithoutStages(Matcher):
         return Pairs(same, same + 1, np.full(len(same), np.nan), len(corpus.vectors))
 
 
-class TestTiming:
-    def stored(self, folder):
-        return read(
-            Source(collection=configured("data=wt10g_like", "data.documents=2000").collection), folder, Serial()
-        )
+def stored_vectors(folder):
+    return read(Source(collection=configured("data=wt10g_like", "data.documents=2000").collection), folder, Serial())
 
-    def test_a_cell_has_times_memory_and_recall(self, tmp_path):
-        stored = self.stored(tmp_path)
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    return stored_vectors(tmp_path_factory.mktemp("stored"))
+
+
+class TestTiming:
+    @pytest.fixture(autouse=True)
+    def short(self, monkeypatch):
+        for name in ("BATCH_SECONDS", "ENOUGH_SECONDS", "PATIENCE_SECONDS"):
+            monkeypatch.setattr(measure, name, 0.01)
+
+    def test_a_cell_has_times_memory_and_recall(self, stored):
         matcher = SpotSigs(tau=0.9, threads=1)
         cell = time_matcher(stored=stored, method=Method(matcher=matcher), repeats=2, base=SpotSigs(tau=1.0))
         vectors = stored.extracted().vectors
@@ -150,9 +158,9 @@ class TestTiming:
         assert cell["contended"] == all(cores > 0.2 for cores in cell["foreign_cores"])
         json.dumps(cell)
 
-    def test_a_matcher_without_stages_has_the_time_of_the_whole(self, tmp_path):
+    def test_a_matcher_without_stages_has_the_time_of_the_whole(self, stored):
         """Its pairs have no seconds: the comparison of a plug-in ended with a KeyError."""
-        cell = time_matcher(stored=self.stored(tmp_path), method=Method(matcher=WithoutStages()), repeats=1)
+        cell = time_matcher(stored=stored, method=Method(matcher=WithoutStages()), repeats=1)
         assert 0 == cell["sort_hash_ms"] < cell["cluster_ms"] == cell["total_ms"]
 
     def test_the_time_of_extraction(self):
@@ -171,13 +179,12 @@ class TestTiming:
         assert quotient("x", clean, {"over_s": 60.0}) is None
         assert cost({"over_s": 60.0})["total_ms"] == "over 60 s"
 
-    def test_vectors_survive_the_file(self, tmp_path):
-        stored = self.stored(tmp_path)
+    def test_vectors_survive_the_file(self, stored, tmp_path):
         drawn, kept = stored.source.collection.vectors(), stored.extracted().vectors
         np.testing.assert_array_equal(kept.ids, drawn.ids)
         np.testing.assert_array_equal(kept.counts, drawn.counts)
-        assert repr(stored) == repr(self.stored(tmp_path))
-        assert str(tmp_path) not in repr(stored)
+        assert repr(stored) == repr(again := stored_vectors(tmp_path))
+        assert str(tmp_path) not in repr(again)
 
 
 def test_a_changed_file_is_read_again(tmp_path):

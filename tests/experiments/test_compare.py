@@ -91,11 +91,7 @@ def test_lists_have_the_pairs_of_the_runs(results, tmp_path):
 def test_several_collections_and_judged_pairs(tmp_path):
     path, pairs = tmp_path / "own.jsonl", tmp_path / "pairs.tsv"
     texts = {"a1": "the bridge of the city is a bridge that will be built by the end of the year and the next one"}
-    texts |= {
-        "a2": texts["a1"] + " or so",
-        "b": "a win in the rain is a win and the team will be proud of it",
-        "c": "x",
-    }
+    texts |= {"a2": texts["a1"] + " or so", "b": "a win in the rain is a win and the team is proud of it", "c": "x"}
     path.write_text("".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items()))
     pairs.write_text("a1\ta2\t1\na1\tb\t0\n")
     mine = f"{{mine: {{data: jsonl, data.path: {path}, data.truth: {pairs}}}}}"
@@ -118,12 +114,12 @@ def test_one_method_alone_is_compared(tmp_path):
     assert "curves.svg" in printed
 
 
-def test_the_usual_collections_are_not_those_of_data(monkeypatch, tmp_path):
-    words = ("experiment=practice", "data=tiny", "experiment.panels={}", "workers=1", "engine=serial")
+def test_the_usual_collections_are_not_those_of_data(tmp_path):
+    words = ("experiment=figure5", "data=tiny", "experiment.step=0.5", "workers=1", "engine=serial")
     done = front_door(*words, f"experiment.results={tmp_path}")
     assert done.returncode == 0, done.stderr
-    assert "practice evaluates data=tiny alone; its usual collections take about" in done.stderr
-    assert {*pd.read_csv(tmp_path / "practice" / "settings.csv")["collection"]} == {"tiny"}
+    assert "figure5 evaluates data=tiny alone; its usual collections take about" in done.stderr
+    assert {*pd.read_csv(tmp_path / "figure5" / "cells.csv")["collection"]} == {"tiny"}
 
 
 class TestChoices:
@@ -155,17 +151,16 @@ class TestChoices:
         ("words", "sentence"),
         [
             (["methods=[lsh]", "data=tiny"], "methods= is a key of experiment=compare; a run has matcher=, data="),
-            (
-                [*FEW, "data=tiny", "methods=[lsh]", "experiment.table.baseline=lhs"],
-                "'lhs' is not compared; did you mean 'lsh'",
-            ),
-            (
-                [*FEW, "data=tiny", "methods=[{mine: {k: 3}}]"],
-                "experiment.methods.mine has no key 'k'; a method has text",
-            ),
             ([*FEW, "data=wt10g_like"], "data=wt10g_like has vectors without pages, and no truth"),
-            ([*FEW, "data=tiny", "methods=lsh"], "methods must be a list such as"),
-            ([*FEW, "data=tiny", "experiment.step=0.3"], "step must divide 1, as 0.02 does, got 0.3"),
+            *(
+                ([*FEW, "data=tiny", *words], sentence)
+                for words, sentence in {
+                    ("methods=[lsh]", "experiment.table.baseline=lhs"): "'lhs' is not compared; did you mean 'lsh'",
+                    ("methods=[{mine: {k: 3}}]",): "experiment.methods.mine has no key 'k'; a method has text",
+                    ("methods=lsh",): "methods must be a list such as",
+                    ("experiment.step=0.3",): "step must divide 1, as 0.02 does, got 0.3",
+                }.items()
+            ),
         ],
     )
     def test_a_wrong_word_ends_the_run(self, tmp_path, words, sentence):

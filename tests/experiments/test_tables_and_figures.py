@@ -7,10 +7,10 @@ import shutil
 import subprocess
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import pytest
+from matplotlib.axes import Axes
 
-from experiments.show.figures import STYLE, Mark, Panel, Point, _looks, draw_bars, draw_dots, draw_lines
+from experiments.show.figures import Mark, Panel, Point, draw_bars, draw_dots, draw_lines
 from experiments.show.tables import COLUMN, Column, Table
 from experiments.show.views import View
 
@@ -94,12 +94,17 @@ ROWS = [
 ]
 
 
-def test_looks_of_many_lines_do_not_depend_on_the_order_of_a_set():
-    with plt.style.context(STYLE):
-        looks = _looks([Point(panel="", series=str(k), x=0, y=0) for k in range(9)])
-    assert len({tuple(look.values()) for look in looks.values()}) == 9
-    eighth = {"color": looks["0"]["color"], "linestyle": looks["1"]["linestyle"], "marker": looks["2"]["marker"]}
-    assert looks["7"] == eighth
+def test_looks_of_many_lines_do_not_depend_on_the_order_of_a_set(tmp_path, monkeypatch):
+    looks, plot = [], Axes.plot
+
+    def recorded(axes, x, y, **look):
+        looks.append([look[name] for name in ("color", "linestyle", "marker")])
+        return plot(axes, x, y, **look)
+
+    monkeypatch.setattr(Axes, "plot", recorded)
+    draw_lines(tmp_path / "f", PANELS[:1], [Point(panel="left", series=str(k), x=0, y=0) for k in range(9)])
+    assert len(set(map(tuple, looks))) == 9
+    assert looks[7] == [looks[0][0], looks[1][1], looks[2][2]]
 
 
 def test_both_coordinates_have_intervals(tmp_path):
