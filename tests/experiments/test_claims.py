@@ -122,15 +122,65 @@ def test_a_count_that_the_collection_was_generated_with_is_a_direction_at_best()
         assert Judged(claim=claim, fact=fact).verdict is Verdict.DIRECTION
 
 
+def fact(value, low=None, high=None, **more):
+    return Fact(name="f", value=value, low=low, high=high, **more)
+
+
+ONCE = {"kind": "efficiency", "above": 1, "timed": True}
+NEAR_ONE = {"kind": "efficiency", "about": 1, "tolerance": 0.25, "timed": True}
+ERRATA = {"kind": "errata", "on": "none"}
+BOTH = {"second": "s", "second_on": "republished", "about": 1.0, "tolerance": 0.2, "neutral": 0}
+JUDGED = [
+    # a time that was measured once is uncertain, a count or several measurements are not
+    (ONCE, [fact(0.9)], Verdict.INCONCLUSIVE),
+    (ONCE, [fact(0.5)], Verdict.NOT_REPRODUCED),
+    (ONCE, [fact(2)], Verdict.DIRECTION),
+    (ONCE | {"timed": False}, [fact(0.9)], Verdict.NOT_REPRODUCED),
+    (ONCE, [fact(0.9, 0.85, 0.95, over="runs")], Verdict.NOT_REPRODUCED),
+    # one near the published value has no direction
+    (NEAR_ONE, [fact(1.03)], Verdict.INCONCLUSIVE),
+    (NEAR_ONE, [fact(3)], Verdict.NOT_REPRODUCED),
+    # a value without an interval is in direction at best, but for claims about algorithms
+    ({}, [fact(1)], Verdict.DIRECTION),
+    ({}, [fact(1, 1, 1)], Verdict.DIRECTION),
+    ({"kind": "algorithm"}, [fact(1)], Verdict.REPRODUCED),
+    ({"kind": "algorithm"}, [fact(1, 1, 1)], Verdict.REPRODUCED),
+    ({}, [fact(float("nan"))], Verdict.NOT_MEASURED),
+    ({}, [fact(float("inf"))], Verdict.NOT_MEASURED),
+    # generated pages decide no claim about quality
+    ({"on": "gold, seed 2008"}, [fact(1, 0.9, 1.1)], Verdict.NOT_TESTABLE),
+    ({"on": "gold, seed 2008", "kind": "efficiency"}, [fact(1, 0.9, 1.1)], Verdict.REPRODUCED),
+    # a value of the sources that differs is contradicted, and one that agrees reproduced, whatever states it
+    *(
+        (ERRATA | rule, [fact(value)], verdict)
+        for rule in ({"equals": 1}, {"about": 1, "tolerance": 0.1}, {"about": 1, "tolerance": 0.1, "neutral": 0})
+        for value, verdict in ((-2, Verdict.CONTRADICTED), (1, Verdict.REPRODUCED))
+    ),
+    # the weaker verdict of two collections counts
+    (BOTH, [fact(1, 0.9, 1.1), fact(3, 2.9, 3.1)], Verdict.DIRECTION),
+    (BOTH, [fact(3, 2.9, 3.1), fact(1, 0.9, 1.1)], Verdict.DIRECTION),
+    (BOTH, [fact(1, 0.9, 1.1), fact(0, -0.1, 0.1)], Verdict.INCONCLUSIVE),
+    (BOTH, [fact(0, -0.1, 0.1), fact(-1, -1.1, -0.9)], Verdict.NOT_REPRODUCED),
+    (BOTH, [fact(3, 2.9, 3.1), fact(-1, -1.1, -0.9)], Verdict.DEPENDS),
+]
+
+
+@pytest.mark.parametrize(("rule", "facts", "verdict"), JUDGED)
+def test_a_verdict_depends_on_what_was_measured(rule, facts, verdict):
+    claim = claim_of(**({} if {"about", "equals"} & rule.keys() else {"above": 0}) | rule)
+    judged = Judged(claim=claim, fact=facts[0], second=facts[1] if facts[1:] else None)
+    assert judged.verdict is verdict
+    assert ("checks the program" in judged.reason) == (verdict is Verdict.NOT_TESTABLE)
+
+
 def claim_of(**more):
     entry = {"kind": "effectiveness", "where": "x", "says": "y", "published": "1", "experiment": "e", "fact": "f"}
-    chosen = entry | {"on": "newsframes", "above": 0} | more
-    return parsed_claim({key: value for key, value in chosen.items() if value is not None})
+    return parsed_claim(entry | {"on": "newsframes"} | more)
 
 
 def test_a_claim_is_tested_on_both_collections():
-    claim = claim_of(second="s", second_on="republished")
-    above, below = (Fact(name="f", value=x, low=x - 0.1, high=x + 0.1) for x in (1, -1))
+    claim = claim_of(second="s", second_on="republished", above=0)
+    above, below = fact(1, 0.9, 1.1), fact(-1, -1.1, -0.9)
     assert Judged(claim=claim, fact=above, second=above).verdict is Verdict.REPRODUCED
     depends = Judged(claim=claim, fact=above, second=below)
     assert depends.verdict is Verdict.DEPENDS
@@ -140,70 +190,11 @@ def test_a_claim_is_tested_on_both_collections():
     assert Judged(claim=claim, fact=above).verdict is Verdict.REPRODUCED
 
 
-def test_the_weaker_verdict_of_two_collections_counts():
-    claim = claim_of(second="s", second_on="republished", about=1.0, tolerance=0.2, neutral=0, above=None)
-    near, far, both, below = (Fact(name="f", value=x, low=x - 0.1, high=x + 0.1) for x in (1, 3, 0, -1))
-
-    def verdict(one, other):
-        return Judged(claim=claim, fact=one, second=other).verdict
-
-    assert verdict(near, far) is verdict(far, near) is Verdict.DIRECTION
-    assert verdict(near, both) is Verdict.INCONCLUSIVE
-    assert verdict(both, below) is Verdict.NOT_REPRODUCED
-    assert verdict(far, below) is Verdict.DEPENDS
-
-
-def test_a_time_that_was_measured_once_is_uncertain():
-    claim = claim_of(kind="efficiency", above=1, timed=True)
-    for value, verdict in ((0.9, Verdict.INCONCLUSIVE), (0.5, Verdict.NOT_REPRODUCED), (2, Verdict.DIRECTION)):
-        assert Judged(claim=claim, fact=Fact(name="f", value=value)).verdict is verdict
-    count = claim_of(kind="efficiency", above=1)
-    assert Judged(claim=count, fact=Fact(name="f", value=0.9)).verdict is Verdict.NOT_REPRODUCED
-    several = Fact(name="f", value=0.9, low=0.85, high=0.95, over="runs")
-    assert Judged(claim=claim, fact=several).verdict is Verdict.NOT_REPRODUCED
-
-
 def test_every_verdict_has_a_reason():
     for claim in ledger():
         for value in (-1e9, 1e9, None):
             fact = None if value is None else Fact(name=claim.test.fact, value=value, low=value, high=value)
             assert Judged(claim=claim, fact=fact).reason
-
-
-def test_a_value_that_was_measured_once_is_in_direction_at_best():
-    once, point = Fact(name="f", value=1), Fact(name="f", value=1, low=1, high=1)
-    for kind, best in (("effectiveness", Verdict.DIRECTION), ("algorithm", Verdict.REPRODUCED)):
-        assert Judged(claim=claim_of(kind=kind), fact=once).verdict is best
-        assert Judged(claim=claim_of(kind=kind), fact=point).verdict is best
-
-
-def test_a_value_near_the_published_one_that_was_measured_once_has_no_direction():
-    claim = claim_of(kind="efficiency", about=1, tolerance=0.25, above=None, timed=True)
-    assert Judged(claim=claim, fact=Fact(name="f", value=1.03)).verdict is Verdict.INCONCLUSIVE
-    assert Judged(claim=claim, fact=Fact(name="f", value=3)).verdict is Verdict.NOT_REPRODUCED
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_an_undefined_value_is_not_measured(value):
-    assert Judged(claim=claim_of(), fact=Fact(name="f", value=value)).verdict is Verdict.NOT_MEASURED
-
-
-def test_generated_pages_decide_no_claim_about_quality():
-    fact = Fact(name="f", value=1, low=0.9, high=1.1)
-    judged = Judged(claim=claim_of(on="gold, seed 2008"), fact=fact)
-    assert judged.verdict is Verdict.NOT_TESTABLE
-    assert "checks the program" in judged.reason
-    assert Judged(claim=claim_of(on="gold, seed 2008", kind="efficiency"), fact=fact).verdict is Verdict.REPRODUCED
-
-
-@pytest.mark.parametrize(
-    "rule", [{"equals": 1}, {"about": 1.0, "tolerance": 0.1}, {"about": 1, "tolerance": 0.1, "neutral": 0}]
-)
-def test_the_verdict_does_not_depend_on_the_kind_of_rule(rule):
-    """A value of the sources that differs is contradicted, and one that agrees reproduced, whatever states it."""
-    claim = claim_of(kind="errata", on="none", above=None, **rule)
-    assert Judged(claim=claim, fact=Fact(name="f", value=-2)).verdict is Verdict.CONTRADICTED
-    assert Judged(claim=claim, fact=Fact(name="f", value=1)).verdict is Verdict.REPRODUCED
 
 
 def test_a_bar_in_a_claim_does_not_break_the_table():

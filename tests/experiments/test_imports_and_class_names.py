@@ -4,53 +4,40 @@ import ast
 import importlib.util
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FILES = [
-    path
-    for folder in ("spotsigs", "baselines", "data", "experiments", "benchmarks")
-    for path in ROOT.glob(f"{folder}/**/*.py")
-]
+FOLDERS = ("spotsigs", "baselines", "data", "experiments", "benchmarks")
 
 
-def twice(names):
-    places = defaultdict(list)
-    for name, place in names:
-        places[name].append(place)
-    return {name: places_of_name for name, places_of_name in places.items() if len(places_of_name) > 1}
-
-
-def classes():
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.ClassDef):
-                yield node.name, f"{path.relative_to(ROOT)}:{node.lineno}"
+@cache
+def nodes(*kinds):
+    """Return the nodes of some kinds of all files, each with its file."""
+    trees = {path: ast.parse(path.read_bytes()) for folder in FOLDERS for path in ROOT.glob(f"{folder}/**/*.py")}
+    return [(path, node) for path, tree in trees.items() for node in ast.walk(tree) if isinstance(node, kinds)]
 
 
 def test_every_import_finds_its_name():
     """Those within functions, too, which no start of a program and no type checker of experiments would miss."""
     missing = set()
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("spotsigs"):
-                names = vars(importlib.import_module(node.module))
-                missing |= {(path.name, f"{node.module}.{name.name}") for name in node.names if name.name not in names}
+    for path, node in nodes(ast.ImportFrom):
+        if (node.module or "").startswith("spotsigs"):
+            names = vars(importlib.import_module(node.module))
+            missing |= {(path.name, f"{node.module}.{name.name}") for name in node.names if name.name not in names}
     submodules = {name for name in missing if importlib.util.find_spec(name[1])}
     assert missing == submodules
 
 
 def test_no_class_name_has_two_meanings():
-    assert twice(classes()) == {}
+    classes = defaultdict(list)
+    for path, node in nodes(ast.ClassDef):
+        classes[node.name].append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert {name: places for name, places in classes.items() if len(places) > 1} == {}
 
 
 def test_one_function_assembles_a_method():
-    calls = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in FILES
-        for node in ast.walk(ast.parse(path.read_bytes()))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Method"
-    ]
+    calls = [(path, node.lineno) for path, node in nodes(ast.Call) if ast.unparse(node.func) == "Method"]
     assert calls == []  # `Method.of` calls its class
 
 
@@ -62,12 +49,10 @@ def fields(node):
 
 def test_a_record_has_at_most_twelve_fields():
     large = {}
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.ClassDef):
-                kinds = " ".join(map(ast.unparse, [*node.decorator_list, *node.bases]))
-                if re.search("dataclass|NamedTuple", kinds) and len(fields(node)) > 12:
-                    large[node.name] = len(fields(node))
+    for _, node in nodes(ast.ClassDef):
+        kinds = " ".join(map(ast.unparse, [*node.decorator_list, *node.bases]))
+        if re.search("dataclass|NamedTuple", kinds) and len(fields(node)) > 12:
+            large[node.name] = len(fields(node))
     assert large == {}
 
 
@@ -79,21 +64,17 @@ def documented(node, section):
     return [name.strip("* ") for head in heads for name in head.partition(" : ")[0].split(", ")]
 
 
+def parameters(args):
+    every = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
+    return [argument.arg for argument in every if argument]
+
+
 def test_parameters_are_documented_in_the_order_of_the_signature():
     wrong = []
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.FunctionDef):
-                given = node.args
-                names = [
-                    a.arg for a in [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg] if a
-                ]
-            elif isinstance(node, ast.ClassDef):
-                names = fields(node)
-            else:
-                continue
-            for section in ("Parameters", "Attributes"):
-                known = [names.index(name) for name in documented(node, section) if name in names]
-                if known != sorted(known):
-                    wrong.append(f"{path.relative_to(ROOT)}: {node.name}")
+    for path, node in nodes(ast.FunctionDef, ast.ClassDef):
+        names = fields(node) if isinstance(node, ast.ClassDef) else parameters(node.args)
+        for section in ("Parameters", "Attributes"):
+            known = [names.index(name) for name in documented(node, section) if name in names]
+            if known != sorted(known):
+                wrong.append(f"{path.relative_to(ROOT)}: {node.name}")
     assert wrong == []

@@ -14,7 +14,10 @@ from spotsigs.cli import method_of, parser
 from spotsigs.spelling import command_spelling
 
 CONF = Path(__file__).parents[2] / "conf"
-CHOICES = [(group, path.stem) for group in ("text", "signature", "matcher") for path in (CONF / group).glob("*.yaml")]
+GROUPS = [[f"{path.parent.name}={path.stem}" for path in sorted((CONF / group).glob("*.yaml"))]
+          for group in ("text", "signature", "matcher")]  # fmt: skip
+CHOICES = [[group[k % len(group)] for group in GROUPS] for k in range(max(map(len, GROUPS)))]
+"""Choices of a text, a signature and a matcher, each at least once."""
 TAUS = st.floats(0.001, 1, allow_nan=False)
 VALUES = {
     "text": st.sampled_from(["visible", "main"]),
@@ -54,12 +57,12 @@ def printed(method):
     return shlex.split(str(method))
 
 
-@pytest.mark.parametrize(("group", "choice"), CHOICES)
-def test_every_choice(group, choice):
-    method = configured(f"{group}={choice}", "tau=0.7")
-    words = printed(method.method)
-    assert f"{group}={choice}" in words
-    assert configured(*words).method == method.method
+@pytest.mark.parametrize("choices", CHOICES, ids=" ".join)
+def test_every_choice(choices):
+    method = configured(*choices, "tau=0.7").method
+    words = printed(method)
+    assert {*choices} <= {*words}
+    assert configured(*words).method == method
 
 
 @st.composite
