@@ -75,7 +75,7 @@ def test_pairs_clusters_lists_and_the_page(way, pages, expected, tmp_path):
     require_engine(way)
     words, environment = WAYS[way]
     environment = {name: value.replace("{folder}", str(tmp_path)) for name, value in environment.items()}
-    assert finish(tmp_path / "found", *pages, *words, **environment) == expected
+    assert finish(tmp_path / "run", *pages, *words, **environment) == expected
 
 
 def require_engine(way):
@@ -87,9 +87,9 @@ def require_engine(way):
 def table(folder, words, seed="0"):
     """Return the files of a table whose cells are all computed again."""
     chosen = ("experiment=chain_length", "data=tiny", "experiment.step=0.1", *words)
-    found = finish(folder, *chosen, f"experiment.results={folder}", PYTHONHASHSEED=seed)
+    contents = finish(folder, *chosen, f"experiment.results={folder}", PYTHONHASHSEED=seed)
     shutil.rmtree(folder)
-    return found
+    return contents
 
 
 @pytest.fixture(scope="session")
@@ -100,15 +100,9 @@ def expected_table(tmp_path_factory):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "seed"),
-    [
-        (("workers=1",), "0"),
-        (("workers=2",), "1"),
-        (("workers=8",), "4242"),
-        (("engine=dask", "workers=2"), "2"),
-        (("engine=ray", "workers=2"), "3"),
-    ],
-    ids=lambda given: " ".join(given) if isinstance(given, tuple) else None,
-)
+    [("workers=1", "0"), ("workers=2", "1"), ("workers=8", "4242"), ("engine=dask workers=2", "2"),
+     ("engine=ray workers=2", "3")],
+)  # fmt: skip
 def test_tables_and_figures(words, seed, expected_table, tmp_path):
-    require_engine(words[0])
-    assert table(tmp_path / "found", words, seed) == expected_table
+    require_engine(words)
+    assert table(tmp_path / "table", words.split(), seed) == expected_table

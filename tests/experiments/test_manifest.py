@@ -20,12 +20,8 @@ from spotsigs.runs.provenance import git
 ROOT = Path(__file__).parents[2]
 
 HEAD = git("rev-parse", "HEAD")
-ABOUT = {
-    "command": ["run.py", "experiment=figure4"],
-    "commit": HEAD,
-    "dirty": False,
-    "machine": {"processor": "some", "cores": 2},
-}
+MACHINE = {"processor": "some", "cores": 2}
+ABOUT = {"command": ["run.py", "experiment=figure4"], "commit": HEAD, "dirty": False, "machine": MACHINE}
 
 
 @pytest.fixture
@@ -44,6 +40,7 @@ def write(tmp_path):
 
 def test_a_complete_run_replaces_and_prints_how_to_undo(tmp_path, write):
     results = tmp_path / "results"
+    assert problems(ABOUT) == []
     assert "restores" not in write("first")
     printed = write("second")
     assert f"`git checkout -- {results / 'figure4'} {results / 'manifest.csv'}` restores" in printed
@@ -73,10 +70,6 @@ def test_other_runs_replace_nothing(tmp_path, write, reasons, text):
     assert check(results) == []
 
 
-def test_a_clean_complete_run_has_no_problem():
-    assert problems(ABOUT) == []
-
-
 def test_violations_are_detected(tmp_path, write):
     results = tmp_path / "results"
     write("first")
@@ -104,14 +97,10 @@ def test_the_committed_results_are_those_of_their_commits():
 def test_results_of_the_same_commit_are_current(tmp_path, write, monkeypatch):
     results = tmp_path / "results"
     write("first")
-    monkeypatch.setattr("experiments.harness.manifest.provenance", lambda: ABOUT)
-    assert is_current(results, "figure4")
+    for about in ({"dirty": True}, {"commit": "0" * 40}, {}):
+        monkeypatch.setattr("experiments.harness.manifest.provenance", lambda about=about: ABOUT | about)
+        assert is_current(results, "figure4") == (about == {})
     assert not is_current(results, "figure5")
-    monkeypatch.setattr("experiments.harness.manifest.provenance", lambda: ABOUT | {"dirty": True})
-    assert not is_current(results, "figure4")
-    monkeypatch.setattr("experiments.harness.manifest.provenance", lambda: ABOUT | {"commit": "0" * 40})
-    assert not is_current(results, "figure4")
-    monkeypatch.setattr("experiments.harness.manifest.provenance", lambda: ABOUT)
     (results / "figure4/figure4.csv").write_text("edited")
     assert not is_current(results, "figure4")
 

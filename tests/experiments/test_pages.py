@@ -27,23 +27,7 @@ STATED = {
     "docs/newsframes.md": {"1.0", ".64", "3 %", "5 %", "80 %", "130 %"},
     "docs/republished.md": {".01", ".44", "95 %"},
     "docs/wt10g_like.md": {
-        *(
-            "5.4",
-            "21.36",
-            "0.75",
-            "0.56",
-            "16.36",
-            "14.2",
-            "0.821",
-            "2.2",
-            "0.1",
-            "0.35",
-            "0.7",
-            ".1",
-            ".5",
-            ".7",
-            ".9",
-        ),
+        *"5.4 21.36 0.75 0.56 16.36 14.2 0.821 2.2 0.1 0.35 0.7 .1 .5 .7 .9".split(),
         *("9 %", "10 %", "20 %", "30 %", "40 %"),
     },
     "docs/protocol.md": {".013", ".02", ".04", ".05", ".44", ".85", ".98", "95 %"},
@@ -147,24 +131,17 @@ def test_the_finding_is_stated_where_all_hypotheses_hold(tmp_path):
     lead, same, conclusion, cause = finding(tmp_path)
     assert "`republished` +.050 (−.010 to +.200), `newsframes` +.130 (−.010 to +.200): spots lead." in lead
     assert "`newsframes` +.001 (−.010 to +.200): equal within 0.02." in same
-    both = "on `republished` and `newsframes`"
-    assert conclusion == (
-        f"**Spots are implicit removal of boilerplate {both}, and add nothing once it is gone {both}.**"
-    )
+    on = "on `republished` and `newsframes`"
+    assert conclusion == f"**Spots are implicit removal of boilerplate {on}, and add nothing once it is gone {on}.**"
     assert cause.startswith("Dense templates are a cause")
 
 
-def test_a_finding_of_one_collection_names_it(tmp_path):
-    facts(tmp_path, {("republished", "trafilatura"): "undecided", "H4": "1, undecided"})
-    *_, conclusion, cause = finding(tmp_path)
+def test_a_finding_of_one_collection_names_it_and_the_lowest_lead(tmp_path):
+    facts(tmp_path, {("republished", "trafilatura"): "undecided", "H4": "1, undecided"}, lowest=-0.1)
+    _, same, conclusion, cause = finding(tmp_path)
+    assert same.endswith("; lowest: `republished`, trafilatura, −.100 (−.010 to +.200).")
     assert conclusion.endswith("and add nothing once it is gone on `newsframes`.**")
     assert cause == "Dense templates are not shown to be the cause (H4)."
-
-
-def test_a_lower_lead_by_another_treatment_is_stated(tmp_path):
-    facts(tmp_path, {("republished", "trafilatura"): "undecided"}, lowest=-0.1)
-    sentence = finding(tmp_path)[1]
-    assert sentence.endswith("; lowest: `republished`, trafilatura, −.100 (−.010 to +.200).")
 
 
 def test_without_the_study_nothing_is_claimed(tmp_path):

@@ -16,12 +16,8 @@ from benchmarks import end_to_end as race
 from benchmarks.dedup_tools import TOOLS, datatrove_groups, words5, write_decisions
 from experiments.harness import manifest
 
-TEXTS = {
-    "a1": "one two three four five six",
-    "a2": "one two three four five seven",
-    "b1": "eight",
-    "a3": "one two three four five six",
-}
+FIVE = "one two three four five"
+TEXTS = {"a1": f"{FIVE} six", "a2": f"{FIVE} seven", "b1": "eight", "a3": f"{FIVE} six"}
 
 
 @pytest.fixture
@@ -82,7 +78,7 @@ def test_children_that_no_process_waits_for_are_not_other_processes(tmp_path, mo
             self.cores, self.own_seconds = race.QUIET + 1e-6, waited_for
 
     monkeypatch.setattr(race, "ForeignLoad", Load)
-    code = "import time\nwhile time.process_time() < 1: pass"
+    code = "import time\nwhile time.process_time() < 0.5: pass"
     assert race.timed([sys.executable, "-c", code], [0], tmp_path / "log")["remark"] == remark
 
 
@@ -127,14 +123,8 @@ def test_a_stopped_race_stops_its_tool(tmp_path, monkeypatch):
 
 def test_rows_of_previous_races_are_kept_unless_they_ran_again(tmp_path, monkeypatch):
     row = {"collection": "package_docs_html", "documents": 200, "tool": "rensa", "text": "whole page", "seconds": 1.0}
-    changes = (
-        {},
-        {"documents": 100},
-        {"collection": "newsframes"},
-        {"tool": "SpotSigs", "text": "HTML"},
-        {"seconds": 2.0},
-    )
-    for changed in changes:
+    other = {"tool": "SpotSigs", "text": "HTML"}
+    for changed in ({}, {"documents": 100}, {"collection": "newsframes"}, other, {"seconds": 2.0}):
         race.write(row | changed, tmp_path, 2)
     rows = json.loads((tmp_path / "race.json").read_text())["rows"]
     actual = [(row["collection"], row["documents"], row["tool"], row["seconds"]) for row in rows]
@@ -151,12 +141,8 @@ def test_rows_of_previous_races_are_kept_unless_they_ran_again(tmp_path, monkeyp
     assert left["commit"] == ABOUT["commit"]
 
 
-ABOUT = {
-    "command": ["end_to_end.py"],
-    "commit": "1a" * 20,
-    "dirty": False,
-    "machine": {"processor": "some", "cores": 2},
-}
+MACHINE = {"processor": "some", "cores": 2}
+ABOUT = {"command": ["end_to_end.py"], "commit": "1a" * 20, "dirty": False, "machine": MACHINE}
 
 
 @pytest.mark.parametrize(
