@@ -65,10 +65,8 @@ def of_help() -> list[str]:
     config = yaml.safe_load((ROOT / "conf" / "config.yaml").read_text(encoding="utf-8"))
     lines = [line.strip() for line in config["hydra"]["help"]["template"].splitlines()]
     examples = [re.split(r" {3,}", line)[0] for line in lines if line.startswith("${program:}")]
-    return [
-        *(line.replace("${program:}", "python run.py") for line in examples),
-        *(example for _, _, example in VERBS.values()),
-    ]
+    examples = [line.replace("${program:}", "python run.py") for line in examples]
+    return examples + [example for _, _, example in VERBS.values()]
 
 
 def reason_not_to_run(command: str) -> str | None:

@@ -91,16 +91,14 @@ def test_crossed_averages_are_those_of_the_sample():
     stories, sites = [0, 0, 0, 1, 1], [0, 1, 2, 0, 1]
     levels = Levels(stories=np.array(stories), sites=np.array(sites), story_names=[], site_names=[])
     reported = [(0, 1), (0, 3), (3, 4)]
-    missed = [(0, 2), (1, 2)]
+    of_story, other, missed = [(0, 1), (3, 4)], [(0, 3)], [(0, 2), (1, 2)]
     copies = [[1, 1], [2, 1], [0, 3]], [[1, 1, 1], [1, 2, 3], [1, 1, 2]]
     i, j = np.array(reported, np.int32).T
     drawn = np.array(copies[0], float), np.array(copies[1], float)
     averages = crossed_averages(Pairs.build(i, j, np.ones(3), 5), levels, drawn)
     for sample, (of_stories, of_sites) in enumerate(zip(*copies, strict=True)):
-        true, false, lost = (
-            pairs_of_sample(pairs, stories, sites, of_stories, of_sites)
-            for pairs in ([(0, 1), (3, 4)], [(0, 3)], missed)
-        )
+        samples = (pairs_of_sample(p, stories, sites, of_stories, of_sites) for p in (of_story, other, missed))
+        true, false, lost = samples
         assert averages[0, sample] == pytest.approx(true / (true + false))
         assert averages[1, sample] == pytest.approx(true / (true + lost))
 

@@ -98,9 +98,8 @@ def stored(tmp_path_factory):
 
 
 def test_a_curve_needs_truth(tmp_path):
-    vectors = read(
-        Source(collection=configured("data=wt10g_like", "data.documents=100").collection), tmp_path, Serial()
-    )
+    collection = configured("data=wt10g_like", "data.documents=100").collection
+    vectors = read(Source(collection=collection), tmp_path, Serial())
     with pytest.raises(ValueError, match="has no truth"):
         quality_curve(stored=vectors, method=Method(matcher=SpotSigs()), taus=[0.5], data="tiny")
 

@@ -46,20 +46,15 @@ def test_no_text_of_others_is_committed(path):
 
 def printed(notebook):
     """Return what each cell prints and shows as text."""
-    return [
-        [output.get("text") or output["data"]["text/plain"] for output in cell.outputs]
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-    ]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [[output.get("text") or output["data"]["text/plain"] for output in cell.outputs] for cell in code]
 
 
 def shown(notebook):
     """Return the tables of the outputs, each as rows of the texts of their cells, without the titles."""
     outputs = [output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])]
     tables = [table for data in outputs for table in LexborHTMLParser(data.get("text/html", "")).css("table.dataframe")]
-    return [
-        [[cell.text(strip=True) for cell in row.css("th, td")] for row in table.css("tbody tr")] for table in tables
-    ]
+    return [[[cell.text(strip=True) for cell in row.css("th, td")] for row in each.css("tbody tr")] for each in tables]
 
 
 def committed(name, columns):

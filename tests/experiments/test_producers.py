@@ -13,11 +13,8 @@ BENCHMARKS = {"bench": "benchmarks/bench.py", "race": "benchmarks/end_to_end.py"
 """Folders that no experiment writes, and their programs."""
 EVERY = {"facts", "cells"}
 """Names that every experiment may write."""
-FOLDERS = sorted(
-    path.name
-    for path in RESULTS.iterdir()
-    if path.is_dir() and path.name not in ("cells", "runs", "variants", "threshold")
-)
+OTHERS = ("cells", "runs", "variants", "threshold")
+FOLDERS = sorted(path.name for path in RESULTS.iterdir() if path.is_dir() and path.name not in OTHERS)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

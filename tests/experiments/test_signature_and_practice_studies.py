@@ -32,12 +32,18 @@ CONF = Path(__file__).parents[2] / "conf"
 TINY = ["workers=1", "engine=serial"]
 
 
-def run(name, folder, *words):
+@pytest.fixture(autouse=True)
+def conf():
+    """Methods are composed in the folder of the configuration."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        known = composed(f"experiment={name}").experiment.collections
-        others = [f"~experiment.collections.{collection}" for collection in known]
-        settings = composed(f"experiment={name}", *others, *TINY, *words, f"experiment.results={folder}")
-        return settings.experiment(settings)
+        yield
+
+
+def run(name, folder, *words):
+    known = composed(f"experiment={name}").experiment.collections
+    others = [f"~experiment.collections.{collection}" for collection in known]
+    settings = composed(f"experiment={name}", *others, *TINY, *words, f"experiment.results={folder}")
+    return settings.experiment(settings)
 
 
 TINY_GOLD = "data=gold data.seed=1 data.pages=150 data.clusters=24"
@@ -84,8 +90,7 @@ def test_the_words_follow_from_the_corrected_tests():
 
 
 def test_the_family_has_the_tests_of_the_protocol():
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        study = composed("experiment=signatures").experiment
+    study = composed("experiment=signatures").experiment
     some = Difference(np.random.default_rng(0).normal(0, 0.004, (60, 41)))
     deciding = {name: attributes for name, attributes in study.collections.items() if attributes.get("decides", True)}
     leads = {
@@ -139,9 +144,8 @@ def test_seven_observations_of_small_collections(tmp_path):
 
 @pytest.mark.long
 def test_usual_settings_of_a_small_collection(tmp_path):
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        settings = composed("experiment=practice", "data=tiny", *TINY, f"experiment.results={tmp_path}")
-        settings.experiment(settings)
+    settings = composed("experiment=practice", "data=tiny", *TINY, f"experiment.results={tmp_path}")
+    settings.experiment(settings)
     rows = {(row["text"], row["method"]): row for row in rows_of(tmp_path / "practice/settings.csv")}
     assert len(rows) == 16
     assert all(0 <= float(row["left"]) < 1 for row in rows.values())
@@ -159,17 +163,10 @@ def test_the_bands_are_those_that_text_dedup_chooses():
         for rows in range(1, 250 // bands + 1)
     }
     assert min(errors, key=errors.__getitem__) == (25, 10)
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        settings = composed("experiment=practice")
-        matchers = {
-            label: method_of(choices, settings).matcher
-            for label, choices in settings.experiment.methods.items()
-            if label.startswith("MinHash")
-        }
-    assert {label: (matcher.k, matcher.l) for label, matcher in matchers.items()} == {
-        "MinHash 14 x 8": (8, 14),
-        "MinHash 25 x 10": (10, 25),
-    }
+    settings = composed("experiment=practice")
+    methods = settings.experiment.methods.items()
+    matchers = [method_of(choices, settings).matcher for label, choices in methods if label.startswith("MinHash")]
+    assert [(matcher.k, matcher.l) for matcher in matchers] == [(8, 14), (10, 25)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,10 +200,8 @@ def test_a_page_is_contained_in_all_kept_pages_before_it():
 
 
 def test_the_placebo_exchanges_the_same_blocks_at_constant_density(tarballs):  # noqa: F811
-    before, changed, placebo = (
-        collection(tarballs, seed=5, **more).parts()[1]
-        for more in ({}, {"prose": 0.15}, {"prose": 0.15, "placebo": True})
-    )
+    changes = ({}, {"prose": 0.15}, {"prose": 0.15, "placebo": True})
+    before, changed, placebo = (collection(tarballs, seed=5, **more).parts()[1] for more in changes)
     exchanged = 0
     for one, other, same in zip(before, changed, placebo, strict=True):
         positions = [

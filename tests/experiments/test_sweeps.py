@@ -84,9 +84,8 @@ class TestSweep:
         written = json.loads(csv.with_suffix(".json").read_text())
         assert (written["caption"], [row["f1"] for row in written["rows"]]) == (table[0], rows["f1"].tolist())
         cells = pd.read_parquet(csv.with_name("cells.parquet"))
-        assert cells[["method", "tau"]].to_numpy().tolist() == [
-            [f"matcher={name}", tau] for name in ("spotsigs", "lsh") for tau in (0.3, 0.6)
-        ]
+        cell_rows = [[f"matcher={name}", tau] for name in ("spotsigs", "lsh") for tau in (0.3, 0.6)]
+        assert cells[["method", "tau"]].to_numpy().tolist() == cell_rows
         best = rows[rows["best"] == "*"]
         assert best["f1"].tolist() == rows.groupby("matcher", sort=False)["f1"].max().tolist()
 

@@ -213,12 +213,8 @@ def captures(rng):
     for number in rng.sample(range(30), 30):
         address, kind = f"http://x/{number}", rng.choice(["page", "page", "page", "part", "segments", "image"])
         body = f"<p>{prose(number % 7)}".encode()
-        response = warc_record(
-            address,
-            body,
-            "image/png" if kind == "image" else "text/html",
-            "206 Partial Content" if kind == "part" else "200 OK",
-        )
+        media_type, status = "image/png" if kind == "image" else "text/html", "206 Part" if kind == "part" else "200 OK"
+        response = warc_record(address, body, media_type, status)
         link = b"WARC-Concurrent-To: " + re.search(rb"WARC-Record-ID: (\S+)", response)[1] + b"\r\nContent-Type:"
         request = warc_record(f"{address}#r", b"GET / HTTP/1.1\r\n\r\n", "application/http", kind="request")
         data = warc_record(f"{address}#m", b"fetchTimeMs: 7", "application/warc-fields", kind="metadata")

@@ -126,9 +126,7 @@ def test_an_unreadable_folder_is_listed_and_stops_a_strict_run(tmp_path, monkeyp
     assert ids(records) == ["a/1.html"]
     assert skipped(records) == {"b/": "the folder cannot be read: permission denied"}
     for pattern in ("**/*.html", "*/*.html"):
-        assert skipped(read(Folder(path=f"{tmp_path}/in/{pattern}"))) == {
-            "b/": "the folder cannot be read: permission denied"
-        }
+        assert skipped(read(Folder(path=f"{tmp_path}/in/{pattern}"))) == skipped(records)
     assert skipped(read(Folder(path=f"{tmp_path}/in/a*/*.html"))) == {}
     with pytest.raises(InputError, match=r"b/: the folder cannot be read: permission denied"):
         DO["dedup"](parser().parse_args(["dedup", f"{tmp_path}/in", "--out", f"{tmp_path}/out", "--strict"]))

@@ -24,9 +24,8 @@ def container(kind, rows):
     if kind in ("polars", "datasets"):
         module = pytest.importorskip(kind)
         return module.DataFrame(rows) if kind == "polars" else module.Dataset.from_list(rows)
-    return {"list": list, "tuple": tuple, "iterator": iter, "pandas": pd.DataFrame, "pyarrow": pa.Table.from_pylist}[
-        kind
-    ](rows)
+    kinds = {"list": list, "tuple": tuple, "iterator": iter, "pandas": pd.DataFrame, "pyarrow": pa.Table.from_pylist}
+    return kinds[kind](rows)
 
 
 def ids(pages):
@@ -175,10 +174,10 @@ def test_a_missing_page_is_listed_and_stays(kind, missing):
     }[kind]  # fmt: skip
     first = "'p1'" if kind in ("dicts", "iterator", "frame") else "1"
     with pytest.warns(UserWarning, match=f"2 pages cannot be read, .*kept; {first}: the page is missing"):
-        assert len(list(spotsigs.dedup(given) if kind != "frame" else spotsigs.dedup(given)["id"])) in (
-            3,
-            len(frame.columns),
-        )
+        kept = spotsigs.dedup(given)
+    if kind == "iterator":
+        kept = list(kept)
+    assert len(kept) == 3
     with pytest.warns(UserWarning, match="2 pages cannot be read"):
         pairs = spotsigs.near_duplicates(iter(rows) if kind == "iterator" else given)
     assert (pairs.n, pairs.i.tolist(), pairs.j.tolist()) == (4, [0], [3])
@@ -248,11 +247,8 @@ def test_rows_of_an_iterator_come_back_equal():
 
     rows = [Row(0, PAGE, None), Row(1, "", b"<p>A win for the home side.\xff"), Row(2, PAGE, None)]
     assert list(spotsigs.dedup(iter(rows))) == rows[:2]
-    dicts = [
-        {"text": PAGE + "\ud800", "more": [1]},
-        {"text": b"\xff\xfe", "more": {}},
-        {"more": 1, "text": PAGE + "\ud800"},
-    ]
+    surrogate = PAGE + "\ud800"
+    dicts = [{"text": surrogate, "more": [1]}, {"text": b"\xff\xfe", "more": {}}, {"more": 1, "text": surrogate}]
     assert list(spotsigs.dedup(iter(dicts))) == dicts[:2]
     assert list(spotsigs.dedup(iter(PAGES))) == PAGES[:2]
     with pytest.raises(InputError, match="page 1 is a str, unlike the first one"):
@@ -275,13 +271,9 @@ def test_types_of_results_are_those_of_the_pages(tmp_path):
 
 def test_templates_are_removed_on_request():
     """Forty stories in the template of one site: with it they chain, without it each is kept."""
-    links = "".join(
-        f"<li><a href=/{k}>The {k} news of the day is here and it will be there</a></li>" for k in range(40)
-    )
-    stories = [
-        " ".join(f"The {word}{k} of the {word} was in a {word}{k} house that has a {k}{word}." for word in "abcdefgh")
-        for k in range(40)
-    ]
+    links = "".join(f"<li><a href=/{k}>The {k} news of the day is here and will be there</a></li>" for k in range(40))
+    sentence = "The {0}{1} of the {0} was in a {0}{1} house that has a {1}{0}.".format
+    stories = [" ".join(sentence(word, k) for word in "abcdefgh") for k in range(40)]
     pages = [f"<html><body><ul>{links}</ul><div><p>{story}</p></div></body></html>" for story in stories]
     kept = spotsigs.dedup(pages, tau=0.3, idf_min=0.0, boilerplate="keep")
     assert len(kept) == 1

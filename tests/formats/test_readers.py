@@ -249,9 +249,8 @@ def test_parquet_row_ranges(tmp_path, row_group_size, shard_bytes):
     columns = {"url": [doc_id for doc_id, _, _ in docs], "body": [text for _, text, _ in docs], "group": groups}
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table(columns), path, row_group_size=row_group_size)
-    collection = Parquet(
-        path=str(path), id_column="url", html_column="body", cluster_column="group", shard_bytes=shard_bytes
-    )
+    columns = {"id_column": "url", "html_column": "body", "cluster_column": "group"}
+    collection = Parquet(path=str(path), shard_bytes=shard_bytes, **columns)
     rows = documents(collection)
     assert [(d.id, d.content) for d in rows] == [doc[:2] for doc in docs]
     assert [d.cluster for d in rows] == [None if g is None else str(g) for g in groups]
@@ -469,9 +468,8 @@ def test_warc_takes_pages_and_nothing_else(tmp_path, pack):
 
 def test_arc_takes_pages_of_both_versions(tmp_path):
     records = [arc_record("http://x/img", b"x", "image/png"), arc_record("http://x/no", b"x", status="404 No")]
-    (tmp_path / "x").write_bytes(
-        b"".join([*arc_file(0, random.Random(0)), *records, arc_record("v2:x", b"x", version=2)])
-    )
+    records = [*arc_file(0, random.Random(0)), *records, arc_record("v2:x", b"x", version=2)]
+    (tmp_path / "x").write_bytes(b"".join(records))
     [page] = read(Arc(path=str(tmp_path / "x")))
     assert page == Document(id="v2:x", content=b"x", charset="utf-8", date="2001-02-03T04:05:06Z")
 
@@ -602,9 +600,7 @@ def test_trec_documents_without_a_number_are_counted_in_any_shards(tmp_path):
     path = tmp_path / "B01"
     path.write_text(good.format("a") + lost + lost + inside + good.format("d") + lost)
     whole = list(Trec(path=str(path)).shards()[0]())
-    assert [type(record).__name__ for record in whole] == [
-        "Document", "Skipped", "Skipped", "Document", "Document", "Skipped"
-    ]  # fmt: skip
+    assert [isinstance(record, Document) for record in whole] == [True, False, False, True, True, False]
     for shard_bytes in range(10, path.stat().st_size, 3):
         shards = Trec(path=str(path), shard_bytes=shard_bytes).shards()
         assert [record for shard in shards for record in shard()] == whole

@@ -108,9 +108,8 @@ def changed_page(rng: random.Random, pages: list[bytes]) -> bytes:
     page = rng.choice(pages)
     for _ in range(rng.randint(1, 12)):
         a, b = sorted(rng.randrange(len(page) + 1) for _ in range(2))
-        piece = rng.choice(MARKUP).encode(
-            rng.choice(("utf-8", "utf-8", "utf-16-le", "shift_jis", "latin-1")), "replace"
-        )
+        codec = rng.choice(("utf-8", "utf-8", "utf-16-le", "shift_jis", "latin-1"))
+        piece = rng.choice(MARKUP).encode(codec, "replace")
         middle = rng.choice((b"", page[a:b] * 2, piece, piece * rng.randint(1, 40), rng.randbytes(rng.randint(1, 4))))
         page = page[:a] + middle + page[rng.choice((a, b)) :]
     return page[:20_000]

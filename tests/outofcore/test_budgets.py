@@ -111,9 +111,7 @@ def test_a_page_that_is_too_large_is_skipped_and_costs_nothing(tmp_path, form, p
     )
     reasons = [record.reason for record in records if isinstance(record, Skipped)]
     assert len(reasons) == 1
-    assert any(
-        word in reasons[0] for word in ("larger than 64 KiB", "longer than 64 KiB", "more than 64 KiB", "128 KiB")
-    )
+    assert re.search(r"(larger|longer|more) than 64 KiB|128 KiB", reasons[0])
     if pack != "zstd" or form == "parquet":  # its frames are unpacked 16 MiB at most at a time
         assert peak < len(BIG) // 3, peak
 
@@ -154,9 +152,7 @@ def test_tags_count_for_the_memory_they_use(tmp_path):
             SpotSignatures(), Serial(),
         )  # fmt: skip
     [reasons] = folder.skipped
-    assert reasons.reason.startswith(
-        "the page is larger than 64 KiB: 0.0 MiB of text, and each of its tags counts for 8 bytes"
-    )
+    assert re.match("the page is larger than 64 KiB: .* each of its tags counts for 8 bytes", reasons.reason)
 
 
 def test_a_large_window_is_refused_by_a_sentence(tmp_path):

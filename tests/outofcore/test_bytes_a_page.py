@@ -63,9 +63,8 @@ def peak_of(folder, make, method, keep, n):
     write_tables(folder, names, pairs, decisions, together)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return (
-        peak + exact_duplicates.representatives.nbytes + exact_duplicates.content.nbytes + pairs.overlap.lengths.nbytes
-    )
+    arrays = (exact_duplicates.representatives, exact_duplicates.content, pairs.overlap.lengths)
+    return peak + sum(array.nbytes for array in arrays)
 
 
 @pytest.mark.parametrize(

@@ -107,9 +107,8 @@ def test_rows_share_as_many_prefix_tokens_as_the_proof_requires(tmp_path_factory
     distinct.sort(key=lambda row: sum(row.values()))
     rows = vectors_of(distinct)
     save_vectors(folder / "v", rows)
-    job = JoinJob(
-        store=str(folder / "v"), checksum=str(folder), folder=str(folder / "p"), tau=tau, new_from=0, memory=memory
-    )
+    paths = {"store": str(folder / "v"), "checksum": str(folder), "folder": str(folder / "p")}
+    job = JoinJob(**paths, tau=tau, new_from=0, memory=memory)
     spans = tasks.make_plan(job, rows.indptr, rows.lengths)
     if not spans:
         return
@@ -310,12 +309,8 @@ def test_pairs_of_another_join_are_refused(tmp_path, changed):
 def signatures_of(vectors, rows):
     part = vectors.take(np.asarray(rows, dtype=np.int64))
     hashes = (part.ids.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    order = np.concatenate(
-        [
-            np.empty(0, np.int64),
-            *(a + np.argsort(hashes[a:b]) for a, b in zip(part.indptr, part.indptr[1:], strict=False)),
-        ]
-    )
+    by_row = (a + np.argsort(hashes[a:b]) for a, b in pairwise(part.indptr))
+    order = np.concatenate([np.empty(0, np.int64), *by_row])
     return Signatures(tuple(part.doc_ids), (None,) * len(rows), part.indptr, hashes[order], part.counts[order])
 
 

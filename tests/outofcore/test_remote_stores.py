@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import re
-import subprocess
 import sys
 import threading
 import time
@@ -18,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from archives import file_of, ids, read, texts
+from in_process import process
 from runs import ran, same
 from stores import MEMORY, PARTS, edited_copies, match_on_disk, named, run, save_vectors, stories, written
 
@@ -160,9 +160,9 @@ def test_a_whole_store_elsewhere_is_the_local_one(tmp_path, where, request):
     assert content(tmp_path / "store") == content(url)
     assert not [name for name in content(url) if ".writing-" in name]
     page = written(tmp_path / "page.jsonl", rows[3:4])
+    stores_of_both = (Store.open(folder) for folder in (tmp_path / "store", url))
     queried = [
-        run(tmp_path / f"of{k}", page, 0.3, crossed=True, against=Store.open(folder))
-        for k, folder in enumerate((tmp_path / "store", url))
+        run(tmp_path / f"of{k}", page, 0.3, crossed=True, against=store) for k, store in enumerate(stores_of_both)
     ]
     assert facts(queried[0]) == facts(queried[1])
     assert ("p3", "reference:p3", 1.0) in named(queried[0].pairs.load(), queried[0].doc_ids)
@@ -288,18 +288,10 @@ def test_wrong_locations_and_missing_libraries_are_errors(tmp_path, s3, monkeypa
     ],
 )
 def test_an_unreachable_location_is_an_error(tmp_path, s3, environment, message):
-    code = (
-        "import os, sys\nos.environ.update({k: v for k, v in eval(sys.argv[1]).items() if v})\n"
-        "[os.environ.pop(k, None) for k, v in eval(sys.argv[1]).items() if not v]\n"
-        "sys.argv[1:] = sys.argv[2:]\nimport runpy\nrunpy.run_path('tests/production.py', run_name='__main__')\n"
-    )
-    queried = ["data=tiny", "store=s3://crawls/x", "engine=serial", "memory=1GB", f"hydra.run.dir={tmp_path}"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, repr(environment), *queried], cwd=ROOT, capture_output=True, text=True, timeout=300
-    )
+    words = ["data=tiny", "store=s3://crawls/x", "engine=serial", "memory=1GB", f"hydra.run.dir={tmp_path}"]
+    done = process(*words, program=["tests/production.py"], environment=environment)
     assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    assert re.search(message, last), done.stderr
+    assert re.search(message, done.stderr.splitlines()[-1]), done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -23,9 +23,7 @@ def some_vectors(n=50, seed=1):
 
 
 def rows_of(vectors, doc_ids, rows):
-    return [
-        (doc_ids[row], *(a.tolist() for a in vectors.row(r)), int(vectors.lengths[r])) for r, row in enumerate(rows)
-    ]
+    return [(doc_ids[row], *map(np.ndarray.tolist, vectors.row(r)), vectors.lengths[r]) for r, row in enumerate(rows)]
 
 
 @pytest.mark.parametrize("n", [0, 1, 50])
@@ -36,9 +34,8 @@ def test_vectors_come_back_by_length(tmp_path, n):
     assert len(store) == n
     assert np.all(np.diff(store.vectors.lengths) >= 0)
     assert sorted(store.rows.tolist()) == list(range(n))
-    assert rows_of(store.vectors, store.doc_ids, store.rows) == [
-        rows_of(vectors, vectors.doc_ids, range(n))[r] for r in store.rows
-    ]
+    expected = rows_of(vectors, vectors.doc_ids, range(n))
+    assert rows_of(store.vectors, store.doc_ids, store.rows) == [expected[r] for r in store.rows]
     assert list(store.doc_ids) == list(vectors.doc_ids)
     assert store.vectors.n_signatures == vectors.n_signatures
     for array in (store.vectors.ids, store.vectors.counts, store.vectors.indptr):

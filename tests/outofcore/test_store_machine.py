@@ -115,9 +115,8 @@ class Stores(RuleBasedStateMachine):
 
     def add(self, batch, tau=0.4):
         new = bool(self.model) and list(self.model) != [batch]
-        matched = match_on_disk(
-            self.store, self.collection(batch), *PARTS, tau, Serial(), memory=MEMORY, add=new or batch in self.model
-        )
+        add = new or batch in self.model
+        matched = match_on_disk(self.store, self.collection(batch), *PARTS, tau, Serial(), memory=MEMORY, add=add)
         return named(matched.pairs.load(), matched.doc_ids)
 
     def done(self, batch):

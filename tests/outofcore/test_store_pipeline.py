@@ -49,13 +49,12 @@ def test_both_ways_give_the_same_record(tmp_path, sets):
 def test_a_store_refuses_what_does_not_belong_there(tmp_path):
     rows = stories(40)
     one, two = written(tmp_path / "1.jsonl", rows[:30]), written(tmp_path / "2.jsonl", rows[30:])
+    others = (PARTS[0], SpotSignatures(c=2), PARTS[2])
     run(tmp_path / "s", one)
     with pytest.raises(InputError, match="contains other documents; add=true adds to them"):
         run(tmp_path / "s", two)
     with pytest.raises(InputError, match=r"was made with another signature= \(.*, not 2\); give the same"):
-        match_on_disk(
-            tmp_path / "s", one, PARTS[0], SpotSignatures(c=2), PARTS[2], 0.5, Serial(), memory=MEMORY, add=True
-        )
+        match_on_disk(tmp_path / "s", one, *others, 0.5, Serial(), memory=MEMORY, add=True)
     run(tmp_path / "s", two, add=True)
     with pytest.raises(InputError, match="contains documents that were added"):
         run(tmp_path / "s", one)
@@ -79,9 +78,8 @@ def test_finished_stages_are_not_repeated(tmp_path):
     assert {p: p.stat().st_mtime_ns for p in (tmp_path / "run").rglob("*.npy")} == before
     other = (*arguments[:4], IdfFilter(idf_min=0.3), *arguments[5:])
     match_on_disk(*other, memory=MEMORY)
-    assert (tmp_path / "run" / "vectors" / "ids.npy").stat().st_mtime_ns != before[
-        tmp_path / "run" / "vectors" / "ids.npy"
-    ]
+    ids = tmp_path / "run" / "vectors" / "ids.npy"
+    assert ids.stat().st_mtime_ns != before[ids]
 
 
 def test_impossible_budgets_and_inputs_are_errors(tmp_path, monkeypatch):

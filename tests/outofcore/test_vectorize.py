@@ -53,9 +53,8 @@ def rows_of(vectors, doc_ids):
 @given(st.data())
 def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-    batches = [
-        batch(rng, n, ["a", "b", "a#2", "é"]) for n in data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=4))
-    ]
+    sizes = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=4))
+    batches = [batch(rng, n, ["a", "b", "a#2", "é"]) for n in sizes]
     chosen = IdfFilter(
         idf_min=data.draw(st.sampled_from([0.0, 0.2, 0.5])),
         idf_max=data.draw(st.sampled_from([0.85, 1.0])),
@@ -100,9 +99,8 @@ def test_marks_do_not_depend_on_cuts_and_leave_copies_out(tmp_path, monkeypatch)
     )
     segments = segments_of(batches, tmp_path / "s")
     for memory in (13_000, MEMORY):
-        stored = build_vectors(
-            tmp_path / f"{memory}", segments, IdfFilter(idf_min=0), memory=memory, exact_duplicates=exact_duplicates
-        )
+        more = {"memory": memory, "exact_duplicates": exact_duplicates}
+        stored = build_vectors(tmp_path / f"{memory}", segments, IdfFilter(idf_min=0), **more)
         assert marks_of(stored) == expected_marks(whole, stored, exact_duplicates.distinct)
     assert contents(tmp_path / "13000") == contents(tmp_path / f"{MEMORY}")
 
@@ -132,17 +130,16 @@ def test_layout_may_stop_at_any_task(tmp_path, monkeypatch):
     segments = segments_of(large_batches(rng), tmp_path / "s")
     chosen, copied = IdfFilter(idf_min=0.1), ExactDuplicates.none(181)
     copied = ExactDuplicates(copied.content, np.where(np.arange(181) == 3, 90, copied.representatives).astype(np.int32))
-    build_vectors(tmp_path / "v", segments, chosen, memory=MEMORY, exact_duplicates=copied)
+    more = {"memory": MEMORY, "exact_duplicates": copied}
+    build_vectors(tmp_path / "v", segments, chosen, **more)
     expected, stops = contents(tmp_path / "v"), 0
     for last in count():
         try:
-            build_vectors(
-                tmp_path / "w", segments, chosen, memory=MEMORY, engine=StopsAt(last), exact_duplicates=copied, facts={}
-            )
+            build_vectors(tmp_path / "w", segments, chosen, **more, engine=StopsAt(last), facts={})
         except KeyboardInterrupt:
             stops += 1
             done = contents(tmp_path / "w-in-the-making")
-            build_vectors(tmp_path / "w", segments, chosen, memory=MEMORY, engine=StopsAt(-1), exact_duplicates=copied)
+            build_vectors(tmp_path / "w", segments, chosen, **more, engine=StopsAt(-1))
         else:
             break
         assert contents(tmp_path / "w") == expected

@@ -63,7 +63,7 @@ def test_nothing_is_unpickled_evaluated_or_given_to_a_shell():
                 names += [alias.name for alias in imported.names]
                 allowed_here = (
                     {"pickle"} if name == "spotsigs/testing.py" else set()
-                )  # a copy of a method of the same process
+                )  # a copy of a method of this process
                 assert not ({"pickle", "cloudpickle", "dill", "marshal", "shelve"} - allowed_here) & set(names), name
         for called, node in calls(tree):
             words = {keyword.arg: keyword.value for keyword in node.keywords}
@@ -89,9 +89,8 @@ def patterns():
             continue
         module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
         for name, value in vars(module).items():
-            methods = {"match", "search", "fullmatch", "finditer", "split"} & set(
-                re.findall(rf"\b{name}\.(\w+)\(", source)
-            )
+            called = re.findall(rf"\b{name}\.(\w+)\(", source)
+            methods = {"match", "search", "fullmatch", "finditer", "split"} & {*called}
             if isinstance(value, re.Pattern | regex.Pattern) and methods:
                 yield pytest.param(value, sorted(methods), id=f"{path.stem}.{name}")
 
