@@ -78,14 +78,10 @@ def test_files_are_read_whatever_their_names(tmp_path, kind, names):
 
 def test_pages_are_detected_by_their_content(tmp_path):
     files = {
-        "a.html.gz": gzip.compress(b"<html>a", mtime=0),
-        "b.php": b"\n<!DOCTYPE html><p>b",
-        "c.aspx@id=3": b"<html>c",
-        "d.txt.zst": PACK[".zst"](b"d"),
-        "e.HTML": b"e",
-        "f.css": b"p {}",
+        "a.html.gz": gzip.compress(b"<html>a", mtime=0), "b.php": b"\n<!DOCTYPE html><p>b", "c.aspx@id=3": b"<html>c",
+        "d.txt.zst": PACK[".zst"](b"d"), "e.HTML": b"e", "f.css": b"p {}",
         "g.html.gz": gzip.compress(b"<html>" + os.urandom(999))[:-20],
-    }
+    }  # fmt: skip
     (tmp_path / "in").mkdir()
     for name, content in files.items():
         (tmp_path / "in" / name).write_bytes(content)
@@ -205,13 +201,9 @@ def test_unknown_keys_list_those_that_exist(tmp_path):
 
 
 def test_view_columns_of_parquet(tmp_path):
-    table = pa.table(
-        {
-            "id": ["a", "b", "c"],
-            "text": pa.array(["x", None, "z"]).cast(pa.string_view()),
-            "unused": pa.array([b"1", b"2", b"3"]).cast(pa.binary_view()),
-        }
-    )
+    text = pa.array(["x", None, "z"]).cast(pa.string_view())
+    unused = pa.array([b"1", b"2", b"3"]).cast(pa.binary_view())
+    table = pa.table({"id": ["a", "b", "c"], "text": text, "unused": unused})
     pq.write_table(table, tmp_path / "x.parquet")
     collection = Parquet(path=str(tmp_path / "x.parquet"))
     records = read(collection)

@@ -112,12 +112,9 @@ def test_folder_takes_the_first_level_for_the_cluster_on_request(tmp_path):
     pages = documents(Folder(path=str(tmp_path), clusters=SortedBy.folders))
     assert {d.cluster for d in documents(Folder(path=str(tmp_path)))} == {None}
     assert [(d.id, d.cluster, d.media_type) for d in pages] == [
-        ("a/deep/er/z.txt", "a", "text/plain"),
-        ("a/plain", "a", "text/html"),
-        ("a/y.htm", "a", "text/html"),
-        ("b/x.html", "b", "text/html"),
-        ("top.html", None, "text/html"),
-    ]
+        ("a/deep/er/z.txt", "a", "text/plain"), ("a/plain", "a", "text/html"), ("a/y.htm", "a", "text/html"),
+        ("b/x.html", "b", "text/html"), ("top.html", None, "text/html"),
+    ]  # fmt: skip
     assert pages[0].content == b"a/deep/er/z.txt"
 
 
@@ -160,12 +157,10 @@ def test_each_yaml_names_a_class_and_its_fields(name):
 
 
 OF_CLASSES = {
-    "gold": Gold(),
-    "newsframes": NewsFrames(),
-    "reuters_versions": ReutersVersions(),
+    "gold": Gold(), "newsframes": NewsFrames(), "reuters_versions": ReutersVersions(),
     **{name: Republished(releases=name) for name in ("republished", "manuals")},
     "republished2": Republished(releases="republished2", paths=200),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OF_CLASSES)
@@ -214,10 +209,8 @@ def test_standard_input(reader, content, expected):
 def test_jsonl_fields(tmp_path, pack):
     rows = [
         {"id": "a", "html": "<p>x</p>", "cluster": "c", "date": "2024-01-01"},
-        {"id": 7, "html": None, "text": "plain", "cluster": 3},
-        {"text": ""},
-        {"id": "last", "text": "\ud800"},
-    ]
+        {"id": 7, "html": None, "text": "plain", "cluster": 3}, {"text": ""}, {"id": "last", "text": "\ud800"},
+    ]  # fmt: skip
     path = tmp_path / f"x.jsonl{pack}"
     path.write_bytes(PACK[pack](b"\xef\xbb\xbf" + "\n\n".join(map(json.dumps, rows)).encode()))
     first, second, third, last = documents(Jsonl(path=str(path)))

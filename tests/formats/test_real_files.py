@@ -60,12 +60,11 @@ def expected(tmp_path_factory):
 
 def write_frame(path, **more):
     """Write the pages by pandas; they contain line breaks, commas and quotes."""
-    frame = pd.DataFrame(
-        [
-            {"url": name, "page": to_utf8(path.read_bytes()).decode(), "story": name.split("/")[0], "n": number}
-            for number, (name, path) in enumerate(PAGES.items())
-        ]
-    )
+    rows = [
+        {"url": name, "page": to_utf8(path.read_bytes()).decode(), "story": name.split("/")[0], "n": number}
+        for number, (name, path) in enumerate(PAGES.items())
+    ]
+    frame = pd.DataFrame(rows)
     if ".csv" in path.name:
         frame.to_csv(path, index=False)
     elif ".jsonl" in path.name:

@@ -73,10 +73,9 @@ if __name__ == "__main__":
         print(f"done {task}\\n", end="", flush=True)
 """
 
-ENGINES = [
-    "processes",
-    pytest.param("dask", marks=[pytest.mark.long, pytest.mark.skipif(not available("distributed"), reason="no Dask")]),
-    pytest.param("ray", marks=[pytest.mark.long, pytest.mark.skipif(not available("ray"), reason="no Ray")]),
+ENGINES = ["processes"] + [
+    pytest.param(name, marks=[pytest.mark.long, pytest.mark.skipif(not available(module), reason=f"no {name}")])
+    for name, module in (("dask", "distributed"), ("ray", "ray"))
 ]
 
 
@@ -108,11 +107,8 @@ def check_listeners(processes):
     listening = []
     for one in processes:
         with suppress(psutil.Error):
-            listening += [
-                (one.name(), connection.laddr.ip)
-                for connection in one.net_connections("inet")
-                if connection.status == psutil.CONN_LISTEN
-            ]
+            connections = [each for each in one.net_connections("inet") if each.status == psutil.CONN_LISTEN]
+            listening += [(one.name(), connection.laddr.ip) for connection in connections]
     assert {address for _, address in listening} <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}, listening
 
 

@@ -215,14 +215,9 @@ def test_staging_folders_of_killed_processes_are_removed_and_of_running_ones_are
 
 @pytest.mark.long
 def test_two_runs_in_one_folder_leave_the_results_of_one_of_them(crawl, tmp_path):
-    one, other = (
-        Job(
-            "run",
-            ("run.py", "data=jsonl", f"data.path={crawl}", f"tau={tau}", "engine=serial", "hydra.run.dir={folder}"),
-            ("*.parquet", "*.csv", ".hydra/overrides.yaml"),
-        )
-        for tau in (0.4, 0.9)
-    )  # fmt: skip
+    words = ("run.py", "data=jsonl", f"data.path={crawl}", "engine=serial", "hydra.run.dir={folder}")
+    files = ("*.parquet", "*.csv", ".hydra/overrides.yaml")
+    one, other = (Job("run", (*words, f"tau={tau}"), files) for tau in (0.4, 0.9))
     expected = []
     for job, folder in ((one, "one"), (other, "other")):
         job.finish(tmp_path / folder)

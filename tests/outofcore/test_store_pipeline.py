@@ -2,13 +2,12 @@
 
 import os
 import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
+from in_process import process
 from stores import MEMORY, PARTS, match_on_disk, run, segments_of, stories, written
 
 from spotsigs.engines import Dask, Processes, Serial
@@ -166,15 +165,9 @@ def test_the_budget_is_kept(tmp_path):
             yield Signatures(names, (None,) * step, indptr, hashes[vectors.ids[span]], vectors.counts[span])
 
     segments_of(batches(), tmp_path / "s")
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path), str(memory)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )
-    assert not run.returncode, run.stderr
-    pairs, tasks, peak = map(int, run.stdout.split())
+    done = process(tmp_path, memory, program=["-c", SCRIPT])
+    assert not done.returncode, done.stderr
+    pairs, tasks, peak = map(int, done.stdout.split())
     assert pairs == len(self_join(vectors, 0.5))
     assert tasks > 10
     assert peak <= memory

@@ -56,11 +56,9 @@ def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
     sizes = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=4))
     batches = [batch(rng, n, ["a", "b", "a#2", "é"]) for n in sizes]
     chosen = IdfFilter(
-        idf_min=data.draw(st.sampled_from([0.0, 0.2, 0.5])),
-        idf_max=data.draw(st.sampled_from([0.85, 1.0])),
-        min_spots=data.draw(st.integers(1, 4)),
-        fewest=data.draw(st.sampled_from([0, 6])),
-    )
+        idf_min=data.draw(st.sampled_from([0.0, 0.2, 0.5])), idf_max=data.draw(st.sampled_from([0.85, 1.0])),
+        min_spots=data.draw(st.integers(1, 4)), fewest=data.draw(st.sampled_from([0, 6])),
+    )  # fmt: skip
     sets = data.draw(st.booleans())
     memory = data.draw(st.sampled_from([5000, MEMORY]))  # the smaller one needs several passes and spans
     folder = tmp_path_factory.mktemp("layout")
@@ -175,13 +173,8 @@ def test_the_calling_process_stores_none_of_the_entries(tmp_path):
     for entries in (10, 200):
         draws = np.random.default_rng(1).integers(0, 500, (2000, entries)).astype(np.uint64)
         hashes = (draws + np.arange(entries, dtype=np.uint64) * np.uint64(2**64 // entries)).ravel()
-        rows = Signatures(
-            doc_ids=tuple(map(str, range(2000))),
-            clusters=(None,) * 2000,
-            indptr=np.arange(0, len(hashes) + 1, entries),
-            hashes=hashes,
-            counts=np.ones(len(hashes), np.int32),
-        )
+        indptr, ones = np.arange(0, len(hashes) + 1, entries), np.ones(len(hashes), np.int32)
+        rows = Signatures(tuple(map(str, range(2000))), (None,) * 2000, indptr, hashes, ones)
         folder = tmp_path / str(entries)
         segments = segments_of([rows] * 10, folder / "s")
         build_vectors(folder / "warm", segments, IdfFilter(), memory=2 * 10**6, engine=Elsewhere())
@@ -195,14 +188,8 @@ def test_the_calling_process_stores_none_of_the_entries(tmp_path):
 @given(names=st.lists(st.sampled_from(["a", "a#2", "a#3", "b", "b#2"]), max_size=12), cut=st.integers(0, 12))
 def test_ids_are_made_unique(tmp_path_factory, names, cut):
     def signatures(part):
-        none = np.empty(0)
-        return Signatures(
-            tuple(part),
-            (None,) * len(part),
-            np.zeros(len(part) + 1, np.int64),
-            none.astype(np.uint64),
-            none.astype(np.int32),
-        )
+        none, n = np.empty(0), len(part)
+        return Signatures(tuple(part), (None,) * n, np.zeros(n + 1, np.int64), none.astype("u8"), none.astype("i4"))
 
     parts = segments_of([signatures(names[:cut]), signatures(names[cut:])], tmp_path_factory.mktemp("ids"))
     assert tuple(parts.doc_ids) == unique_ids(names) == naive.unique_ids(names)
