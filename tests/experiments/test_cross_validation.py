@@ -79,11 +79,9 @@ def test_weighted_pairs_are_those_of_the_sample(data):
         return pairs_of_sample(chosen, stories, sites, of_stories[sample], of_sites[sample])
 
     for number, sample, k in product((0, 1), repeat=3):
-        expected = [
-            counted(True, range(k + 1, 3), number, sample),
-            counted(False, range(k + 1, 3), number, sample),
-            counted(True, range(k + 1), number, sample),
-        ]
+        above, below = range(k + 1, 3), range(k + 1)
+        levels_of = ((True, above), (False, above), (True, below))
+        expected = [counted(same, levels, number, sample) for same, levels in levels_of]
         assert tallies[:, number, sample, k].tolist() == expected
 
 

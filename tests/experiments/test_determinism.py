@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from in_process import front_door, program
+from folders import contents
+from in_process import front_door, process, program
 from test_crashes import crawl  # noqa: F401 - a fixture
 from test_engines import available
-
-ROOT = Path(__file__).parents[2]
 
 
 def finish(folder, *words, **environment):
     """Run the front door in a fresh process; return the files whose bytes must not differ."""
     words = (*words, f"hydra.run.dir={folder}/run")
-    command = [sys.executable, program(words), *words]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True)
-    return files(folder, done)
+    return files(folder, process(*words, program=[program(words)], environment=environment))
 
 
 def files(folder, done):
     assert done.returncode == 0, done.stderr
-    contents = {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for kind in ("parquet", "csv", "tex", "md", "html", "svg")
-        for path in sorted(Path(folder).rglob(f"*.{kind}"))
-    }
-    assert contents
-    return contents
+    suffixes = (".parquet", ".csv", ".tex", ".md", ".html", ".svg")
+    results = {name: content for name, content in contents(folder).items() if name.endswith(suffixes)}
+    assert results
+    return results
 
 
 @pytest.fixture(scope="session")
@@ -87,9 +77,9 @@ def require_engine(way):
 def table(folder, words, seed="0"):
     """Return the files of a table whose cells are all computed again."""
     chosen = ("experiment=chain_length", "data=tiny", "experiment.step=0.1", *words)
-    contents = finish(folder, *chosen, f"experiment.results={folder}", PYTHONHASHSEED=seed)
+    results = finish(folder, *chosen, f"experiment.results={folder}", PYTHONHASHSEED=seed)
     shutil.rmtree(folder)
-    return contents
+    return results
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -13,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from hydra import compose, initialize_config_dir
-from in_process import front_door
+from in_process import front_door, process
 from pandas import read_csv
 
 import baselines
@@ -60,9 +59,7 @@ def test_commands_print_what_the_pages_show(tmp_path):
     shown = re.findall(r"^\$ spotsigs (.*)\n\n((?:(?!\$ |```).*\n)+)", text, re.MULTILINE)
     assert len(shown) == 2
     for command, output in shown:
-        words = [sys.executable, "-m", "spotsigs", *command.split(), "--overwrite"]
-        paths = os.environ | {"PYTHONPATH": str(ROOT)}
-        done = subprocess.run(words, cwd=tmp_path, env=paths, capture_output=True, text=True, timeout=600)
+        done = process(*command.split(), "--overwrite", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         printed, expected = (re.sub(r"[\d.]+(?= (?:s|MB)\b)", "#", part) for part in (done.stdout, output))
         assert expected in printed

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from in_process import front_door
-
-ROOT = Path(__file__).parents[2]
+from in_process import ROOT, front_door, process
 
 MODULE = """
 from dataclasses import dataclass
@@ -43,9 +39,9 @@ def site(tmp_path, monkeypatch):
 
 def installed(site, folder, *words):
     """Run in a fresh process, which reads the entry points as it starts."""
-    command = [sys.executable, str(ROOT / "run.py"), "data=tiny", "tau=0.5", f"hydra.run.dir={folder / 'run'}", *words]
-    path = os.pathsep.join([str(ROOT), str(site)])
-    return subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
+    words = ("data=tiny", "tau=0.5", f"hydra.run.dir={folder / 'run'}", *words)
+    path = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(site)])}
+    return process(*words, program=[str(ROOT / "run.py")], cwd=folder, environment=path)
 
 
 def by_class(site, folder, *words):

@@ -1,14 +1,12 @@
 """Generated pages, and runs at scale: deterministic, and within the budget."""
 
 import mmap
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from in_process import process
 
 from data.collections.synthetic import BLOCK, Synthetic, write_jsonl
 from experiments.harness.machine_load import TracedMemory
@@ -17,8 +15,6 @@ from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.output_files import read_json
 from spotsigs.records import Document
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_pages_do_not_depend_on_order_or_shards():
@@ -80,8 +76,7 @@ def test_memory_of_stages_is_traced(tmp_path, monkeypatch):
 def test_a_small_run(tmp_path):
     words = ["experiment=scale", "engine=serial", f"experiment.results={tmp_path}", "experiment.memory=1GB"]
     # a process of its own: its memory is what is measured
-    command = [sys.executable, "run.py", *words, "experiment.documents=[600,700]"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    done = process(*words, "experiment.documents=[600,700]", program=["run.py"])
     assert done.returncode == 0, done.stderr
     for documents in (600, 700):
         facts = read_json(tmp_path / f"scale/scale-{documents}.json")

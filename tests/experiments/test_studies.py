@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +15,7 @@ import yaml
 from folders import rows_of
 from hydra import initialize_config_dir
 from hydra.errors import HydraException, MissingConfigException
-from in_process import front_door
+from in_process import front_door, process, started
 from runs import configured
 
 from experiments.claims.facts import read_facts
@@ -243,22 +241,20 @@ class TestAll:
     def test_it_continues_without_what_must_be_fetched(self, tmp_path):
         words = ["experiment=all", "experiment.pages=[partitions,arithmetic]"]
         words += ["experiment.vectors=[]", f"experiment.results={tmp_path / 'results'}"]
-        done = subprocess.run(
-            [sys.executable, str(ROOT / "run.py"), *words], cwd=tmp_path, capture_output=True, text=True, timeout=300
-        )
+        done = process(*words, program=[str(ROOT / "run.py")], cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert "partitions is left out: " in done.stdout
         assert (tmp_path / "results" / "README.md").exists()
 
     @pytest.mark.long
     def test_killed_and_continued_it_has_the_same_results(self, tmp_path):
-        command = [
-            *(sys.executable, str(ROOT / "run.py"), "experiment=all", f"experiment.results={tmp_path / 'results'}"),
-            *("experiment.pages=[figure4,figure5,chain_length]", "experiment.vectors=[partitions]"),
+        words = [
+            *("experiment=all", "experiment.pages=[figure4,figure5,chain_length]", "experiment.vectors=[partitions]"),
             *("experiment.documents=3000", "data=tiny", "workers=2", "debug=true"),
+            f"experiment.results={tmp_path / 'results'}",
         ]
         cells = tmp_path / "results" / "cells"
-        first = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+        first = started(*words, program=["run.py"], start_new_session=True)
         while len(list(cells.glob("quality_curve-*.json"))) < 2:
             assert first.poll() is None
             time.sleep(0.05)
@@ -266,7 +262,7 @@ class TestAll:
         first.wait()
         before = {path.name: path.stat().st_mtime_ns for path in cells.iterdir() if not path.name.startswith(".")}
         assert not (tmp_path / "results" / "figure5" / "figure5.svg").exists()
-        subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+        assert process(*words, program=["run.py"]).returncode == 0
         after = {path.name: path.stat().st_mtime_ns for path in cells.iterdir()}
         assert {name: after[name] for name in before} == before
         assert len(after) > len(before)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import psutil
 import pytest
-from in_process import front_door
+from in_process import front_door, started
 from omegaconf import OmegaConf
 from runs import planned
 
@@ -129,10 +129,7 @@ class TestSweep:
     @pytest.mark.skipif(sys.platform == "win32", reason="signals")
     def test_timed_cells_run_alone_and_continue_where_they_were_stopped(self, tmp_path):
         command = ("-m", "data=tiny", "tau=0.3,0.6", "timing=true", "engine=serial", f"hydra.sweep.dir={tmp_path}")
-        first = subprocess.Popen(
-            [sys.executable, "run.py", *command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert first.stdout is not None
+        first = started(*command, program=["run.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert first.stdout.readline().startswith("1/2 tau=0.3")
         first.send_signal(signal.SIGINT)
         out, err = first.communicate(timeout=60)
@@ -153,8 +150,8 @@ class TestSweep:
 
     @pytest.mark.skipif(sys.platform == "win32", reason="signals")
     def test_an_interrupt_while_workers_import_prints_no_traceback(self, tmp_path):
-        command = [sys.executable, "run.py", *SWEEP, f"hydra.sweep.dir={tmp_path}"]
-        run = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        words, more = (*SWEEP, f"hydra.sweep.dir={tmp_path}"), {"text": True, "start_new_session": True}
+        run = started(*words, program=["run.py"], stderr=subprocess.PIPE, **more)
         while not (
             servers := [one for one in psutil.Process(run.pid).children() if "forkserver" in str(one.cmdline())]
         ):

@@ -24,13 +24,8 @@ def test_the_text_has_the_shingles_that_remain(tmp_path):
     signatures = extract(pages, VisibleText(), TemplateRemoval(signature=FINDER), Serial())
     shorter = 0
     for row, page in enumerate(read(TemplateFree(collection=pages))):
-        kept = dict(
-            zip(
-                signatures.hashes[signatures.indptr[row] : signatures.indptr[row + 1]].tolist(),
-                signatures.counts[signatures.indptr[row] : signatures.indptr[row + 1]].tolist(),
-                strict=True,
-            )
-        )
+        part = slice(*signatures.indptr[row : row + 2])
+        kept = dict(zip(signatures.hashes[part].tolist(), signatures.counts[part].tolist(), strict=True))
         text = Counter(FINDER(tokenize(page.content)).tolist())
         assert page.id == signatures.doc_ids[row]
         floor = [key for key in kept if key not in text]  # the signature that makes up for a page of few others

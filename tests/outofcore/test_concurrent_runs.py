@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from in_process import started
 from runs import logged
 from stores import run, stories, written
 from test_engines import available
@@ -83,9 +84,7 @@ ENGINES = ["processes"] + [
 def working(request, tmp_path):
     """Start a process whose workers work, and yield it and all that it has started."""
     with (tmp_path / "out").open("w") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-c", WORKING, request.param], cwd=ROOT, stdout=out, stderr=out, start_new_session=True
-        )
+        process = started("-c", WORKING, request.param, program=(), stdout=out, stderr=out, start_new_session=True)
     children = []
     try:
         until = time.monotonic() + 120
@@ -155,8 +154,7 @@ if __name__ == "__main__":
 @pytest.mark.timeout(120)
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 def test_the_process_of_a_measurement_ends_with_its_parent(tmp_path):
-    command = [sys.executable, "-c", MEASURING, str(tmp_path)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    process = started("-c", MEASURING, tmp_path, program=(), stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "measuring\n"
         children = psutil.Process(process.pid).children(recursive=True)

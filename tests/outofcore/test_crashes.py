@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import in_process
 import psutil
 import pytest
 from test_engines import available
@@ -42,10 +43,8 @@ if __name__ == "__main__":
 
 def start(*words):
     """Start Python in a session of its own."""
-    return subprocess.Popen(
-        [sys.executable, *words], cwd=ROOT, start_new_session=True, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return in_process.started(program=words, start_new_session=True, text=True, **pipes)
 
 
 @contextmanager

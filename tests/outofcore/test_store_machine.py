@@ -8,7 +8,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from faults import Denied, denying
 from folders import PYTHONPATH
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from in_process import started
 from stores import MEMORY, PARTS, match_on_disk, named, stories
 from strategies import examples, is_long
 
@@ -83,11 +83,8 @@ for line in sys.stdin:
 @cache
 def other_process():
     """Return a process that adds the requested pages; it ends with this one, which closes its input."""
-    environment = os.environ | {"PYTHONPATH": PYTHONPATH}
-    return subprocess.Popen(
-        [sys.executable, "-c", ADDING], cwd=Path(__file__).parents[2], env=environment, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    return started(program=["-c", ADDING], environment={"PYTHONPATH": PYTHONPATH}, text=True, **pipes)
 
 
 class Stores(RuleBasedStateMachine):
@@ -123,8 +120,8 @@ class Stores(RuleBasedStateMachine):
         self.model.setdefault(batch, ROWS[batch * BATCH : (batch + 1) * BATCH])
         self.begun = None
 
-    def told(self, well, error):
-        assert well, error
+    def require(self, is_expected, error):
+        assert is_expected, error
 
     def next(self):
         """Return the batch to add now: one that was begun comes first, for a store takes no other before."""
@@ -164,7 +161,7 @@ class Stores(RuleBasedStateMachine):
             with denying(denied):
                 self.add(batch)
         except (InputError, Killed) as error:
-            self.told(isinstance(error, Killed) or os.strerror(number) in str(error), error)
+            self.require(isinstance(error, Killed) or os.strerror(number) in str(error), error)
             if (self.store / "segments" / f"{len(self.model):06d}" / "source.json").exists():
                 self.begun = batch
         else:
@@ -190,7 +187,7 @@ class Stores(RuleBasedStateMachine):
             matched = match_on_disk(self.store, None, *PARTS, 0.4, Serial(), memory=MEMORY)
             assert named(matched.pairs.load(), matched.doc_ids) == expected(self.rows(), 0.4)
         except InputError as error:
-            self.told(str(self.store) in str(error), error)
+            self.require(str(self.store) in str(error), error)
         finally:
             if path.exists() and path.read_bytes() == content:
                 path.write_bytes(before)
@@ -240,7 +237,7 @@ class Stores(RuleBasedStateMachine):
             self.done(batch)
 
     @invariant()
-    def holds_what_was_added(self):
+    def contains_what_was_added(self):
         if self.begun is None and self.model:
             assert list(stored_segments(self.store).doc_ids) == [row["id"] for row in self.rows()]
 

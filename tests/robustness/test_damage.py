@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from in_process import process
 from stores import MEMORY, PARTS, match_on_disk, named, save_vectors, stories, written
 
 from spotsigs.engines import Processes, Serial
@@ -21,7 +20,6 @@ from spotsigs.records import Vectors
 from spotsigs.storage import store as store_module
 from spotsigs.storage.store import open_vectors, opened, sealed, unsealed
 
-ROOT = Path(__file__).parents[2]
 TAU = 0.4
 
 
@@ -169,10 +167,7 @@ def test_many_segments_with_few_open_files(tmp_path):
     pages.mkdir()
     for k, row in enumerate(stories(110)):
         (pages / f"{k:04d}.txt").write_text(row["text"])
-    done = subprocess.run(
-        [sys.executable, "-c", MANY, str(pages), str(tmp_path / "store"), "64"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = process(pages, tmp_path / "store", 64, program=["-c", MANY])
     assert done.returncode == 0, done.stderr
     segments, pairs = map(int, done.stdout.split())
     assert segments > 100

@@ -5,13 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from faults import EVERY, NUMBERS, Denied, content, copied, denying
+from in_process import front_door, process
 from stores import MEMORY, PARTS, match_on_disk, named, run, stories, written
 from strategies import is_long
 
@@ -21,7 +20,6 @@ from spotsigs.outofcore.pipeline import Store, stored_segments
 from spotsigs.storage import atomic
 from spotsigs.storage.store import open_vectors
 
-ROOT = Path(__file__).parents[2]
 TAU = 0.4
 
 
@@ -121,12 +119,9 @@ runpy.run_path("tests/production.py", run_name="__main__")
 def test_too_little_memory_is_a_sentence_or_enough(tmp_path):
     words = "data=tiny", "workers=1", "memory=1GB", f"store={tmp_path}/store", f"hydra.run.dir={tmp_path}/run"
     for megabytes in (3000, 1200) if is_long() else (1200,):
-        command = [sys.executable, "-c", LIMITED, str(megabytes << 20), *words]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = process(megabytes << 20, *words, program=["-c", LIMITED])
         assert "build the store again" not in done.stderr
-    done = subprocess.run(
-        [sys.executable, "tests/production.py", *words], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = front_door(*words)
     assert done.returncode == 0, done.stderr
 
 
