@@ -5,11 +5,11 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 # Without bytecode, each of the hundreds of processes that the tests start would parse all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
-INTERPRETED := $(addprefix tests/clustering/test_,$(addsuffix .py,clusters many_copies)) \
+INTERPRETED := tests/clustering/test_clusters.py \
 	$(addprefix tests/matching/test_,$(addsuffix .py,matcher partitions vectors simhash imatch sketch lsh cosine lcs join)) \
 	$(addprefix tests/evaluation/test_,$(addsuffix .py,metrics threshold)) \
 	$(addprefix tests/text/test_,$(addsuffix .py,tokens text regions)) \
-	$(addprefix tests/signatures/test_,$(addsuffix .py,signatures extract shingles templates)) \
+	$(addprefix tests/signatures/test_,$(addsuffix .py,signatures extract templates)) \
 	$(addprefix tests/outofcore/test_,$(addsuffix .py,store vectorize store_pipeline contiguous_ids prefix_partition_join))
 
 .PHONY: help install reproduce test test-long test-versions bench race coverage dist mutation fuzz soak audit lint docs notebooks clean

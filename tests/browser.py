@@ -7,7 +7,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pytest
+
 CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
+in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install chromium to run browser tests")
 
 
 class Browser:

@@ -4,7 +4,9 @@ import logging
 from contextlib import contextmanager
 from pathlib import Path
 
+from folders import rows_of
 from hydra import compose, initialize_config_dir
+from in_process import command
 
 from experiments.config import GROUPS, settings
 from experiments.harness.extracted_collections import read_together
@@ -26,6 +28,15 @@ def configured(*overrides):
 def read(source, folder, engine):
     """Return the stored signatures of one source."""
     return read_together([source], folder, engine)[0]
+
+
+def deduplicated(folder, out, read, *words):
+    """Run ``spotsigs dedup``; return the ids of the kept pages, the bytes of its tables, and what it prints."""
+    done = command("dedup", f"{read}.jsonl", "--out", out, "--overwrite", *words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    results = folder / f"{out}-results"
+    kept = [row["doc"] for row in rows_of(results / "kept.csv")]
+    return kept, {name: (results / f"{name}.csv").read_bytes() for name in ("kept", "removed", "clusters")}, done.stdout
 
 
 OF_OUTPUT = ("copy", "page", "overwrite", "pairs")

@@ -18,8 +18,9 @@ from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import Store
+from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.segments import Segments
-from spotsigs.records import Corpus, Document, Vectors
+from spotsigs.records import Corpus, Document, Pairs, Vectors
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
@@ -69,6 +70,27 @@ def save_vectors(folder, vectors, key_of=None, exact_duplicates=None):
         store.put("representatives", exact_duplicates.representatives)
         store.strings("doc_ids", vectors.doc_ids)
         store.facts = {"rows": len(rows), "n_signatures": n}
+
+
+def on_disk(folder, pairs, files, rng):
+    """Distribute pairs over files, each sorted."""
+    which = rng.integers(0, files, len(pairs))
+    folders = [folder / f"{number:08d}" for number in range(files)]
+    for number, one in enumerate(folders):
+        in_file = which == number
+        with writing(one, "pairs") as out:
+            out.put("i", pairs.i[in_file].astype(np.int64))
+            out.put("j", pairs.j[in_file].astype(np.int64))
+            out.put("similarity", pairs.similarity[in_file])
+            out.facts = {"pairs": int(in_file.sum())}
+    return PairFiles(tuple(folders), pairs.n)
+
+
+def random_pairs(rng, n, m):
+    i, j = rng.integers(0, n, (2, m))
+    some = i != j
+    i, j = np.minimum(i, j)[some], np.maximum(i, j)[some]
+    return Pairs.build(i, j, (1 + (i * 7 + j * 13) % 9) / 10, n)
 
 
 def named(pairs, ids):

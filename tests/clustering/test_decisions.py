@@ -9,7 +9,7 @@ import pytest
 from folders import rows_of
 from hypothesis import given
 from hypothesis import strategies as st
-from pair_files import on_disk
+from stores import on_disk
 from strategies import examples, pairs_of
 
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion

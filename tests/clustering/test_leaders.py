@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from naive import counting
 from naive import join as naive
-from naive.sections import counting
 from stores import save_vectors
 from strategies import TAUS, borderline_collections, by_rows, collections, examples, vectors_of
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pair_files import on_disk, random_pairs
+from stores import on_disk, random_pairs
 from strategies import examples
 
 from spotsigs.arrays.arrow import known_numbers, lines, text

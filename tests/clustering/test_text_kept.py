@@ -3,12 +3,13 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
+from folders import rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 from in_process import command
 from naive import text_kept as naive
+from runs import deduplicated
 from strategies import examples, is_long
 from test_decisions import graphs, weighted
 from test_engines import available
@@ -125,12 +126,7 @@ def inputs(tmp_path_factory):
 
 
 def ran(folder, out, read, *words):
-    done = command("dedup", f"{read}.jsonl", "--out", out, "--overwrite", "--tau", TAU, *words, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    tables = {
-        name: (folder / f"{out}-results" / f"{name}.csv").read_bytes() for name in ("kept", "removed", "clusters")
-    }
-    return pd.read_csv(folder / f"{out}-results/kept.csv"), tables, done.stdout
+    return deduplicated(folder, out, read, "--tau", TAU, *words)
 
 
 def expected(rows, kept, order=None, *, old=0, share=0.6):
@@ -151,14 +147,14 @@ def test_memory_budgets_stores_and_engines_give_the_same_bytes(inputs, clusters)
     one = ("--workers", 1, "--engine", "serial", *words)
     plain, _, _ = ran(folder, "plain", "all", *one, "--most-text-lost", 1)
     kept, tables, printed = ran(folder, "kept", "all", *one)
-    stay = expected(rows, set(plain["doc"]))
+    stay = expected(rows, set(plain))
     assert 3 < len(stay) < 16
-    assert set(kept["doc"]) == set(plain["doc"]) | stay
-    assert set(kept["doc"][kept["near_duplicate"].notna()]) == stay
+    assert set(kept) == set(plain) | stay
+    assert {row["doc"] for row in rows_of(folder / "kept-results/kept.csv") if row["near_duplicate"]} == stay
     assert f"{len(stay)} near-duplicates kept: more than 60 % of the text is rare" in printed
     assert json.loads((folder / "kept-results/metrics.json").read_text())["kept_for_text"] == len(stay)
-    assert plain["near_duplicate"].isna().all()
-    assert {row["id"] for row in spotsigs.dedup(rows, TAU, clusters=clusters)} == set(kept["doc"])
+    assert not any(row["near_duplicate"] for row in rows_of(folder / "plain-results/kept.csv"))
+    assert {row["id"] for row in spotsigs.dedup(rows, TAU, clusters=clusters)} == set(kept)
     for way in ("processes", "budget", "store", *(["budget, dask"] if is_long() and available("distributed") else [])):
         assert ran(folder, "other", "all", *words, *WAYS[way])[1] == tables, way
 
@@ -168,8 +164,8 @@ def test_the_longest_page_stays_first(inputs):
     words = ("--workers", 1, "--keep", "longest")
     plain, _, _ = ran(folder, "plain", "all", *words, "--most-text-lost", 1)
     kept, _, _ = ran(folder, "kept", "all", *words)
-    assert set(kept["doc"]) >= set(plain["doc"])
-    assert [row["id"] for row in spotsigs.dedup(rows, TAU, keep="longest")] == list(kept["doc"])
+    assert set(kept) >= set(plain)
+    assert [row["id"] for row in spotsigs.dedup(rows, TAU, keep="longest")] == kept
 
 
 def test_text_of_earlier_documents_of_a_store_is_known(inputs, tmp_path):
@@ -179,16 +175,16 @@ def test_text_of_earlier_documents_of_a_store_is_known(inputs, tmp_path):
     words = ("--add", "--workers", 1)
     plain, _, _ = ran(folder, "plain", "new", "--store", tmp_path / "plain", *words, "--most-text-lost", 1)
     kept, _, _ = ran(folder, "kept", "new", "--store", tmp_path / "store", *words)
-    stay = expected(rows, set(plain["doc"]) | set(old["doc"]), old=30)
+    stay = expected(rows, set(plain) | set(old), old=30)
     assert stay
-    assert set(kept["doc"]) == set(plain["doc"]) | stay
+    assert set(kept) == set(plain) | stay
 
 
 def test_a_page_of_a_reference_removes_others_whatever_their_text(inputs):
     folder, rows = inputs
     kept, _, printed = ran(folder, "kept", "new", "--against", "old.jsonl", "--workers", 1)
     assert "text is rare" not in printed
-    assert spotsigs.dedup(rows[30:], TAU, against=rows[:30]) == [row for row in rows if row["id"] in set(kept["doc"])]
+    assert spotsigs.dedup(rows[30:], TAU, against=rows[:30]) == [row for row in rows if row["id"] in set(kept)]
     done = command("pairs", "new.jsonl", "--against", "old.jsonl", "--most-text-lost", 0.6, cwd=folder)
     why = "a page that reaches tau with one of the reference is removed, whatever its text; leave out"
     assert f"{why} --most-text-lost" in done.stderr

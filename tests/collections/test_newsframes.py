@@ -305,19 +305,6 @@ def test_versions_alone(tarballs):
     assert actual[0].content.startswith("STORY NUMBER 0 GOES OUT\n\n")
 
 
-@pytest.mark.parametrize(
-    ("choice", "message"),
-    [
-        ({"drift": 2}, "drift, a share of blocks, must be in"),
-        ({"prose": -1}, "prose, spots per token, must be in"),
-        ({"seed": -1}, "seed must not be negative"),
-    ],
-)
-def test_choices_that_cannot_be(choice, message):
-    with pytest.raises(InputError, match=message):
-        NewsFrames(**choice)
-
-
 # --------------------------------------------------------------------------------------------------------- fetching
 
 

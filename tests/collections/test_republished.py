@@ -106,19 +106,6 @@ def test_a_release_without_pages(releases):
         releases({"a.html": page("A", 200)}, {"a.txt": "x"})
 
 
-@pytest.mark.parametrize(
-    ("choice", "message"),
-    [
-        ({"releases": "books"}, "releases must be one of republished, manuals, republished2, got 'books'"),
-        ({"sites": ["alembic", "nowhere"]}, "nowhere is no site of republished, see republished.csv"),
-        ({"paths": 0}, "paths must be positive"),
-    ],
-)
-def test_choices_that_cannot_be(choice, message):
-    with pytest.raises(InputError, match=message):
-        Republished(**choice)
-
-
 def test_every_release_has_a_checksum():
     for row in republished.listed_releases():
         version = row["version"].rpartition(":")[2]

@@ -89,14 +89,6 @@ def test_wider_band_holds_more_frequent_signatures():
     assert wide.n_occurrences == narrow.n_occurrences
 
 
-@pytest.mark.parametrize(
-    "bad", [{"documents": 3}, {"seed": -1}, {"mean_length": 4.0}, {"idf_min": 0.9, "idf_max": 0.5}, {"idf_max": 1.5}]
-)
-def test_bad_parameters_are_refused(bad):
-    with pytest.raises(InputError):
-        Wt10gLike(**bad)
-
-
 @pytest.mark.long
 def test_published_totals_at_full_scale():
     vectors = Wt10gLike(documents=DOCUMENTS).vectors()

@@ -1,12 +1,15 @@
+import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
+from strategies import examples
 
 from spotsigs import InputError, cluster, evaluate, relative_recall
+from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.evaluation import metrics
-from spotsigs.evaluation.documents import of_stories, resampled_documents
+from spotsigs.evaluation.documents import count_stories, of_stories, resampled_documents
 from spotsigs.evaluation.metrics import (
     BCUBED,
     MACRO,
@@ -170,3 +173,28 @@ def test_no_interval_of_what_a_sample_leaves_undefined():
     assert "precision" not in evaluate(pairs, truth).intervals
     assert evaluate(pairs_within([0, 1]), Truth.from_clusters([*"ab"])).intervals.keys() == {*BCUBED, "lost"}
     assert evaluate(*drawn_truth(), resamples=0).intervals == {}
+
+
+@examples(200)
+@given(st.lists(st.tuples(st.none() | st.sampled_from("abcd"), st.booleans()), min_size=1, max_size=16))
+def test_decisions_equal_their_definition(drawn):
+    labels, kept = zip(*drawn, strict=True)
+    truth = Truth.from_clusters(labels) or Truth(np.full(len(labels), -1, np.int32), ())
+    of = count_stories(np.array(kept), truth)
+    assert (of.stories, of.stories_lost, of.duplicates, of.duplicates_left) == naive.decided(kept, labels)
+    assert of.stories + of.duplicates == len(labels)
+    assert sum(kept) == of.stories - of.stories_lost + of.duplicates_left
+    assert 0 <= of.lost <= 1
+    assert 0 <= of.left <= 1
+
+
+def test_a_chain_loses_stories_by_components_and_none_by_leaders():
+    """Two false pairs connect three stories of three pages."""
+    edges = [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (6, 7), (6, 8), (7, 8), (2, 3), (5, 6)]
+    pairs = Pairs.build(*np.array(edges).T, np.ones(len(edges)), 9)
+    truth = Truth.from_clusters([*"aaabbbccc"])
+    lost = {
+        method: evaluate(pairs, truth, cluster(pairs, clusters=method), resamples=0).documents.stories_lost
+        for method in ClusterMethod
+    }
+    assert lost == {ClusterMethod.components: 2, ClusterMethod.leaders: 0}

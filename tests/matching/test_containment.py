@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from browser import Browser
+from browser import Browser, in_browser
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import contained_pairs
-from strategies import by_rows, examples, vectors_of
-from test_cluster_page import blocks_of, in_browser, unpacked
+from strategies import MULTISETS, by_rows, examples, vectors_of
+from test_cluster_page import blocks_of, unpacked
 
 from spotsigs import near_duplicates
 from spotsigs.cli import main
@@ -22,7 +22,6 @@ from spotsigs.matching.containment import Containment
 from spotsigs.records import Corpus
 from spotsigs.reports.cluster_page import write_cluster_page
 
-MULTISETS = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 4), max_size=8).map(Counter), max_size=12)
 TAUS = st.one_of(
     st.sampled_from([1.0, 0.5, 1 / 3, 0.8, 0.9, 1e-9]), st.fractions(Fraction(1, 30), 1, max_denominator=30).map(float)
 )

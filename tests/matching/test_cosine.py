@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections import Counter
 from math import log, nextafter
 
 import numpy as np
@@ -8,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
-from strategies import by_rows, examples, vectors_of
+from strategies import MULTISETS, by_rows, examples, vectors_of
 
 from baselines.cosine import Cosine, inverse_document_frequencies
 from spotsigs.records import Corpus
 
 TAUS = (0.1, 1 / 3, 0.44, 0.5, 0.8, 0.9, 0.99, 1.0)
-documents_of = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 5), max_size=8).map(Counter), max_size=14)
 quick = examples(80)
 
 
@@ -23,7 +21,7 @@ def cosine(documents, tau, threads=1):
 
 
 @quick
-@given(documents_of, st.sampled_from(TAUS))
+@given(MULTISETS, st.sampled_from(TAUS))
 def test_equals_its_definition_bit_by_bit(documents, tau):
     assert by_rows(cosine(documents, tau)) == naive.cosine_pairs(documents, tau)
 

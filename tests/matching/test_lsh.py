@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
-from strategies import by_rows, examples, vectors_of
+from strategies import MULTISETS, by_rows, examples, vectors_of
 
 from baselines import lsh_native
 from baselines.lsh import Lsh, Scheme, occurrence_hashes
@@ -16,7 +16,6 @@ from spotsigs.errors import InputError
 from spotsigs.matching.verify import jaccard, similar_lengths, verified
 from spotsigs.records import Corpus
 
-documents_of = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 5), max_size=8).map(Counter), max_size=12)
 quick = examples(60)
 
 
@@ -33,7 +32,7 @@ def minima(documents, functions, first=None):
 
 class TestVerify:
     @quick
-    @given(documents_of, st.sampled_from([0.2, 1 / 3, 0.5, 0.8, 1.0]))
+    @given(MULTISETS, st.sampled_from([0.2, 1 / 3, 0.5, 0.8, 1.0]))
     def test_all_pairs_give_the_exact_ones(self, documents, tau):
         both = [(i, j) for i in range(len(documents)) for j in range(len(documents)) if i != j]
         i, j = np.array(both, np.int64).reshape(-1, 2).T
@@ -44,7 +43,7 @@ class TestVerify:
         assert len(wanted) <= left.verifications <= left.candidates
 
     @quick
-    @given(documents_of, st.integers(0, 2**32 - 1))
+    @given(MULTISETS, st.integers(0, 2**32 - 1))
     def test_similarity_in_any_order(self, documents, seed):
         if documents:
             i, j = np.random.default_rng(seed).integers(0, len(documents), (2, 40))
@@ -66,7 +65,7 @@ class TestVerify:
 
 class TestMinHash:
     @quick
-    @given(documents_of.filter(any), st.integers(0, 100))
+    @given(MULTISETS.filter(any), st.integers(0, 100))
     def test_equals_big_integers(self, documents, seed):
         first = number_tokens(vectors_of(documents))
         functions = linear_functions(7, int(first[-1]), seed)
@@ -106,7 +105,7 @@ class TestMinHash:
 
 class TestTables:
     @quick
-    @given(documents_of, st.integers(0, 100), st.integers(1, 3), st.integers(1, 5))
+    @given(MULTISETS, st.integers(0, 100), st.integers(1, 3), st.integers(1, 5))
     def test_equal_dictionaries_of_tuples(self, documents, seed, k, tables):
         pairs = run(LshNative(tau=0.3, k=k, l=tables, seed=seed, threads=2), documents)
         vectors = vectors_of(documents)

@@ -1,5 +1,6 @@
 from collections import Counter
 from fractions import Fraction
+from itertools import combinations
 
 import naive
 import numpy as np
@@ -8,6 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import TAUS, borderline_collections, by_rows, collections, vectors_of
 
+from baselines.cosine import Cosine
+from baselines.imatch import IMatch
+from baselines.lcs.lcs_method import Lcs
+from baselines.simhash import SimHash
 from spotsigs.matching.algorithm1 import COUNTERS, SpotSigs
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.partitions import Convention
@@ -67,3 +72,18 @@ def test_counters_grow_as_partitioning_and_pruning_go():
         for name in ("paper", "nopart", "noprune")
     ]
     assert verifications[0] <= verifications[1] < verifications[2]
+
+
+COPIES = 70  # 2,415 pairs
+PAGE = Counter({7 * s: 1 + s % 3 for s in range(12)})
+PAIR_COPIES = [Cosine(tau=0.9, threads=1), IMatch(idf_min=0.0, idf_max=0.5), SimHash(threads=1, blocks=0), Lcs()]
+"""Methods that `test_contract.py` does not run on identical documents alone."""
+
+
+@pytest.mark.parametrize("matcher", PAIR_COPIES, ids=lambda matcher: type(matcher).__name__)
+def test_every_pair_of_many_copies_is_found(matcher):
+    others = [Counter({1000 + 9 * k + s: 5 for s in range(9)}) for k in range(COPIES)]
+    texts = ["Twelve words of one page that was copied again and again. It does not end."] * COPIES
+    texts += [f"Word{k} thing{k} stands{k} alone{k} here{k} and{k} there{k}." for k in range(COPIES)]
+    pairs = matcher(Corpus(vectors_of([PAGE] * COPIES + others), lambda: iter(texts)))
+    assert set(by_rows(pairs)) == set(combinations(range(COPIES), 2))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from runs import ran
-from strategies import examples
+from strategies import MULTISETS, examples
 
 from baselines.cosine import Cosine
 from baselines.lsh_native import LshNative
@@ -21,7 +19,6 @@ from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
 from spotsigs.records import Corpus, Measure, Overlap, Vectors
 
-MULTISETS = st.lists(st.dictionaries(st.integers(0, 9), st.integers(1, 5), max_size=7).map(Counter), max_size=9)
 MATCHERS = [BruteForce, SpotSigs, SpotSigsTight, Containment, LshNative]
 
 

@@ -94,3 +94,10 @@ def boundaries_as_printed(tau: Fraction, rho: int) -> list[int]:
         if length - series[-1] > (1 - tau) * length:
             series.append(length)
     return series
+
+
+def counting(
+    near: Mapping[tuple[int, int], float], sections: Sequence[object], tau: float
+) -> dict[tuple[int, int], float]:
+    """Return the pairs without those of one section below its threshold; a false value is no section."""
+    return {(i, j): s for (i, j), s in near.items() if s >= tau or not sections[i] or sections[i] != sections[j]}

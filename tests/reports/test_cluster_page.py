@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from archives import packed, warc_record
-from browser import CHROMIUM, Browser
+from browser import Browser, in_browser
 from runs import ran
 from strategies import pairs_of
 
@@ -23,7 +23,6 @@ from spotsigs.text.tokens import tokenize
 
 TINY = Path(__file__).parents[2] / "data" / "tiny"
 SCHEME = SpotSignatures(antecedents=["a", "an", "the", "is"], d=1, c=2)
-in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install chromium to run browser tests")
 
 
 def write(path, texts, edges, ids=None, **options):

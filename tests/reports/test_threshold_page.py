@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from browser import CHROMIUM, Browser
+from browser import Browser, in_browser
 from in_process import command
 from runs import planned
 from test_text_kept import stories
@@ -144,7 +144,7 @@ def test_without_truth_much_lost_text_raises_the_threshold(tmp_path):
     assert f"τ = {few[0]}: text lost" in (tmp_path / "threshold" / "threshold.html").read_text()
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install chromium to run browser tests")
+@in_browser
 def test_pairs_can_be_judged_and_their_text_stays_text(page):
     path, _ = page
     with Browser() as browser:

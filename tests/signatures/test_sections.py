@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from in_process import command
-from naive import sections as naive
+from naive import counting
+from runs import deduplicated
 from strategies import examples, is_long, pairs_of
 from test_engines import available
 from test_templates import SCHEME, collections, outlines
@@ -39,9 +40,9 @@ def test_pages_of_one_section_have_one_folder_and_first_link(data, pages):
     expected = [FOLDERS[k] and link and (FOLDERS[k], link) for k, link in zip(named, first, strict=True)]
     sections = sections_of([NAMES[k] for k in named], outlines(pages))
     near = {(i, j): data.draw(st.sampled_from([0.3, 0.5, 0.8])) for j in range(len(pages)) for i in range(j)}
-    counting = CountingPairs(pairs_of(((*pair, s) for pair, s in near.items()), len(pages)), Sections(sections, 0.5))
-    counted = {(int(i), int(j)): float(s) for chunk in counting.chunks() for i, j, s in zip(*chunk, strict=True)}
-    assert counted == naive.counting(near, expected, 0.5)
+    joined = CountingPairs(pairs_of(((*pair, s) for pair, s in near.items()), len(pages)), Sections(sections, 0.5))
+    counted = {(int(i), int(j)): float(s) for chunk in joined.chunks() for i, j, s in zip(*chunk, strict=True)}
+    assert counted == counting(near, expected, 0.5)
 
 
 def test_sections_of_different_hosts_differ():
@@ -54,7 +55,6 @@ def test_sections_of_different_hosts_differ():
 
 
 TAU, INSIDE = 0.25, 0.7
-TABLES = ("kept", "removed", "clusters")
 
 
 def sentences(rng, words, n):
@@ -97,18 +97,10 @@ def inputs(tmp_path_factory):
     return folder, rows
 
 
-def ran(folder, out, read, *words, code=0):
-    words = ("--out", out, "--overwrite", "--tau", TAU, *words)
+def ran(folder, out, read, *words):
     words += () if "--against" in words else ("--most-text-lost", 1)
-    done = command("dedup", f"{read}.jsonl", *words, cwd=folder)
-    assert done.returncode == code, done.stderr
-    results = folder / f"{out}-results"
-    tables = {name: (results / f"{name}.csv").read_bytes() for name in TABLES} if code == 0 else {}
-    return tables, done
-
-
-def kept(tables, folder, out):
-    return set(pd.read_csv(folder / f"{out}-results/kept.csv")["doc"])
+    kept, tables, printed = deduplicated(folder, out, read, "--tau", TAU, *words)
+    return set(kept), tables, printed
 
 
 WAYS = {
@@ -144,45 +136,44 @@ def require_promise(rows, kept_ids, near, inside=INSIDE):
 def test_every_way_to_run_decides_alike_and_keeps_the_promise(inputs, clusters):
     folder, rows = inputs
     words = ("--clusters", clusters, "--section-tau", INSIDE)
-    tables, done = ran(folder, "one", "all", "--workers", 1, "--engine", "serial", *words)
-    stay = kept(tables, folder, "one")
-    assert "from 0.7 on for two pages of one section" in done.stdout
-    plain, done = ran(folder, "plain", "all", "--clusters", clusters, "--section-tau", 0)
-    assert "section" not in done.stdout
-    assert len(kept(plain, folder, "plain")) + 5 < len(stay) < len(rows) - 20
+    stay, tables, printed = ran(folder, "one", "all", "--workers", 1, "--engine", "serial", *words)
+    assert "from 0.7 on for two pages of one section" in printed
+    plain, _, printed = ran(folder, "plain", "all", "--clusters", clusters, "--section-tau", 0)
+    assert "section" not in printed
+    assert len(plain) + 5 < len(stay) < len(rows) - 20
     if clusters == "leaders":
-        require_promise(rows, stay, near_of(folder, "all"))
-        require_promise(rows, kept(plain, folder, "plain"), near_of(folder, "all"), TAU)
+        near = near_of(folder, "all")
+        require_promise(rows, stay, near)
+        require_promise(rows, plain, near, TAU)
     for way in [*list(WAYS)[:3], *(list(WAYS)[3:] if is_long() and available("distributed") else [])]:
-        assert ran(folder, "other", "all", *words, *WAYS[way])[0] == tables, way
+        assert ran(folder, "other", "all", *words, *WAYS[way])[1] == tables, way
 
 
 def test_the_order_of_the_pages_decides_only_which_is_kept(inputs):
     folder, rows = inputs
     lines = (folder / "all.jsonl").read_text().splitlines()
     (folder / "back.jsonl").write_text("\n".join(lines[::-1]) + "\n")
-    tables, _ = ran(folder, "back", "back", "--section-tau", INSIDE)
-    require_promise(rows, kept(tables, folder, "back"), near_of(folder, "all"))
+    stay, _, _ = ran(folder, "back", "back", "--section-tau", INSIDE)
+    require_promise(rows, stay, near_of(folder, "all"))
 
 
 def test_added_pages_and_a_reference_keep_the_promise(inputs):
     folder, rows = inputs
     words = ("--workers", 1, "--section-tau", INSIDE)
     for store in ([], ["--store", "of-old", "--memory", "1GB"]):
-        tables, _ = ran(folder, "old", "old", *words, *store)
-    first = kept(tables, folder, "old")
+        first, _, _ = ran(folder, "old", "old", *words, *store)
     near = near_of(folder, "all", "--workers", 1)
     # the store knows the threshold of its decisions
-    tables, done = ran(folder, "new", "new", "--store", "of-old", "--add", "--workers", 1)
-    assert "from 0.7 on for two pages of one section" in done.stdout
-    stay = first | kept(tables, folder, "new")
+    second, _, printed = ran(folder, "new", "new", "--store", "of-old", "--add", "--workers", 1)
+    assert "from 0.7 on for two pages of one section" in printed
+    stay = first | second
     new = {row["id"] for row in rows[50:]}
     crossed = {pair: s for pair, s in near.items() if pair & new}
     gone = new - stay
     assert gone
     require_promise([row for row in rows if row["id"] in stay | gone], stay, crossed)
-    tables, _ = ran(folder, "against", "new", "--against", "old.jsonl", *words)
-    assert ran(folder, "stored", "new", "--against", "of-old", *words[:2], "--memory", "1GB")[0].keys() == tables.keys()
+    ran(folder, "against", "new", "--against", "old.jsonl", *words)
+    ran(folder, "stored", "new", "--against", "of-old", *words[:2], "--memory", "1GB")
     known = {f"reference:{row['id']}": row["site"] for row in rows[:50]}
     of_site = known | {row["id"]: row["site"] for row in rows}
     removed = pd.read_csv(folder / "against-results/removed.csv")
@@ -195,13 +186,14 @@ def test_text_and_whole_pages_have_no_sections(inputs, tmp_path):
     folder, _ = inputs
     for words in (("--boilerplate", "keep"), ("--boilerplate", "main_content")):
         plain, other = (ran(folder, "keep", "all", *words, "--section-tau", tau) for tau in (0, 1))
-        assert plain[0] == other[0]
-        assert "section" not in other[1].stdout
+        assert plain[1] == other[1]
+        assert "section" not in other[2]
 
 
 def test_a_threshold_out_of_range_is_named(inputs):
     folder, _ = inputs
-    _, done = ran(folder, "bad", "all", "--section-tau", 1.5, code=1)
+    done = command("dedup", "all.jsonl", "--out", "bad", "--section-tau", 1.5, cwd=folder)
+    assert done.returncode == 1
     assert "--section-tau must be a number in [0, 1], got 1.5" in done.stderr
     with pytest.raises(InputError, match=r"^section_tau must be a number in \[0, 1\], got '.8'"):
         Method.of(section_tau=".8")

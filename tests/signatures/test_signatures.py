@@ -11,6 +11,7 @@ from naive.extract import ROOT
 from omegaconf import OmegaConf
 from strategies import examples
 
+from baselines.shingles import Shingles
 from spotsigs.errors import InputError
 from spotsigs.signatures.spots import SpotSignatures, read_stopwords
 from spotsigs.text import hashing
@@ -147,3 +148,32 @@ def test_configurations(path):
     assert scheme.readable("The cat that was in a box said: the dog is on top of it with the red ball.")
     if path.stem == "spotsigs":
         assert scheme == SpotSignatures()
+
+
+@examples(100)
+@given(
+    st.lists(st.sampled_from(["a", "b", "rose", "is", "漢", "été"]), max_size=20),
+    st.integers(1, 6),
+    st.booleans(),
+    st.sampled_from([None, 1, 2, 5]),
+)
+def test_shingles_of_any_words(words, k, sets, mod_p):
+    scheme, text = Shingles(k=k, sets=sets, mod_p=mod_p), " ".join(words)
+    expected = naive.shingles(words, k)
+    expected = list(dict.fromkeys(expected)) if sets else expected
+    expected = [s for s in expected if naive.hashed([s])[0] % (mod_p or 1) == 0]
+    assert scheme.readable(text) == expected
+    hashes = scheme(tokenize(text))
+    assert hashes.dtype == np.uint64
+    assert hashes.tolist() == naive.hashed(expected)
+
+
+@pytest.mark.parametrize(("fields", "sentence"), [({"k": 0}, "k, .* got 0"), ({"mod_p": 0}, "mod_p .* got 0")])
+def test_wrong_fields_of_shingles(fields, sentence):
+    with pytest.raises(InputError, match=sentence):
+        Shingles(**fields)
+
+
+@pytest.mark.parametrize(("name", "k"), [("shingles", 4), ("shingles1", 1), ("shingles3", 3), ("tokens", 1)])
+def test_configurations_of_shingles(name, k):
+    assert instantiate(OmegaConf.load(ROOT / f"conf/signature/{name}.yaml")) == Shingles(k=k)
