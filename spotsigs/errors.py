@@ -9,6 +9,8 @@ from math import nan
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+from spotsigs.spelling import flag
+
 LONGEST = 60
 """Characters of a value that a message shows."""
 
@@ -29,12 +31,12 @@ def as_tau(tau: Any) -> float:
     Fractions, decimals and numpy's numbers are accepted.
     """
     number = isinstance(tau, (Real, Decimal)) and not isinstance(tau, bool)
-    require(number, f"tau must be a number in (0, 1], got {shown(tau)}")
+    require(number, f"{flag('tau')} must be a number in (0, 1], got {shown(tau)}")
     try:
         value = float(tau)
     except (OverflowError, ValueError):
         value = nan
-    require(0.0 < value <= 1.0, f"tau must be in (0, 1], got {tau}")
+    require(0.0 < value <= 1.0, f"{flag('tau')} must be in (0, 1], got {tau}")
     return value
 
 

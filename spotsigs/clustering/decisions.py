@@ -22,7 +22,7 @@ from spotsigs.arrays.row_blocks import gathered, is_identity
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import CONTENT, TEXT, ExactDuplicates
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
-from spotsigs.spelling import option
+from spotsigs.spelling import flag, option
 
 UNKNOWN = int(np.iinfo(np.int64).min)
 """Value for a date that is missing or cannot be read."""
@@ -88,7 +88,9 @@ def priority(
         scores = np.fromiter(map(score, () if dates is None else dates), np.float64)
         known = ~np.isnan(scores)
         require(
-            bool(known.any()), f"{option('keep', keep.value)} needs scores, and no document has one that is a number"
+            bool(known.any()),
+            f"{option('keep', keep.value)} needs scores, and no document has one that is a number; "
+            f"{flag('keep_by')} names their column",
         )
         bits = (scores + 0.0).view(np.int64)  # no negative zero
         ascending = bits ^ ((bits >> 63) & np.iinfo(np.int64).max)  # ordered as the numbers are

@@ -105,7 +105,7 @@ def test_a_tilde_behind_an_equals_sign_is_the_home(monkeypatch, tmp_path):
     [
         (["paris"], "there is no verb 'paris'; did you mean 'pairs'? `spotsigs --help`"),
         (["pairs", "/nowhere"], "/nowhere does not exist"),
-        (["pairs", str(TINY), "--tau", "2"], "tau must be in (0, 1], got 2"),
+        (["pairs", str(TINY), "--tau", "2"], "--tau must be in (0, 1], got 2"),
         (["pairs", str(TINY), "--tau", "x"], "--tau must be a number in (0, 1], got 'x'"),
         (["dedup", str(TINY)], "required: --out;"),
         (["dedup", str(TINY), "--outt", "k"], "dedup does not take '--outt'; did you mean '--out'?"),
