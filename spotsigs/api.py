@@ -151,7 +151,7 @@ def near_duplicates(
     )  # fmt: skip
     runs = engine_of(engine, workers=workers, address=address)
     columns = {"text": text, "html": html, "id": id}
-    given = _Pages(input_pages(pages, columns, kept=False), id, _reference(against, columns))
+    given = _Pages(input_pages(pages, columns, kept=False), columns, against)
     return _match(method, given, runs, tau is None).pairs()
 
 
@@ -239,19 +239,11 @@ def dedup(
     runs = engine_of(engine, workers=workers, address=address)
     columns = {"text": text, "html": html, "id": id}
     source = input_pages(pages, columns | {"date": date})
-    result = _match(method, _Pages(source, id, _reference(against, columns)), runs, tau is None, listed=False)
-    order = result.method.keep
-    dates = result.dates(source.column(date), order) if order in (Keep.newest, *BY_SCORE) else None
-    decisions, _ = result.method.decide(result.matched, dates=dates)
+    result = _match(method, _Pages(source, columns, against), runs, tau is None, listed=False)
+    decisions, _ = result.method.decide(result.matched, dates=result.dates(date))
     kept = np.ones(result.n, np.bool_)
     kept[result.positions] = decisions.kept[result.matched.new_from :]
     return cast(PagesT, source.take(np.flatnonzero(kept).tolist()))
-
-
-def _reference(against: Any, columns: dict[str, str]) -> InputPages | None:
-    """Return the pages of the reference; None without one."""
-    pages = list(against) if isinstance(against, Iterator) else against
-    return None if pages is None else input_pages(pages, columns, kept=False)
 
 
 def _match(method: Method, given: _Pages, engine: Engine, default_tau: bool, *, listed: bool = True) -> _PagePairs:
@@ -276,7 +268,7 @@ def _match(method: Method, given: _Pages, engine: Engine, default_tau: bool, *, 
             _warn(effects[prefix], skipped, source.column(given.name))
     numbers = np.array([int(number.removeprefix(REFERENCE)) for number in matched.doc_ids], np.int64)
     old, new = np.split(numbers, [matched.new_from])
-    return _PagePairs(method, matched, new, len(new) + sizes[""], given.source.column(given.name), old, given.reference)
+    return _PagePairs(method, matched, new, old, len(new) + sizes[""], given)
 
 
 class _PagePairs(NamedTuple):
@@ -285,20 +277,20 @@ class _PagePairs(NamedTuple):
     method: Method
     matched: Matched[Signatures, Pairs]
     positions: IntArray  # of the pages that could be read among all pages, ascending
+    referenced: IntArray  # of those of the reference
     n: int  # number of all pages
-    names: Sequence[Any] | None  # of all pages
-    referenced: IntArray  # positions of the pages of the reference that could be read
-    reference: InputPages | None
+    given: _Pages
 
     def pairs(self) -> Pairs | CrossPairs:
         """Return the pairs with positions among all pages."""
         pairs = self.matched.pairs
-        if self.reference is not None:
+        if self.given.reference is not None:
             pairs = pairs.where(pairs.i < len(self.referenced))  # none, if no page of the reference can be read
             page, other = self.positions[pairs.j - len(self.referenced)], self.referenced[pairs.i]
             order = np.lexsort((other, page))
             page, other = (part[order].astype(np.int32) for part in (page, other))
-            return CrossPairs(page, other, pairs.similarity[order], self.n, int(self.reference.n or 0), pairs.seconds)
+            n_right = int(self.given.reference.n or 0)
+            return CrossPairs(page, other, pairs.similarity[order], self.n, n_right, pairs.seconds)
         if len(self.positions) == self.n:
             return pairs
         i, j = (gathered(self.positions, rows).astype(np.int32) for rows in (pairs.i, pairs.j))
@@ -309,8 +301,10 @@ class _PagePairs(NamedTuple):
             overlap = replace(overlap, lengths=lengths)
         return replace(pairs, i=i, j=j, n=self.n, overlap=overlap)
 
-    def dates(self, column: Sequence[Any] | None, keep: Keep) -> list[str | None] | None:
-        """Return the dates or scores of the pages that could be read; warn about those that cannot be."""
+    def dates(self, name: str) -> list[str | None] | None:
+        """Return the dates or scores of the pages that could be read, for an order by them; warn about others."""
+        keep, source = self.method.keep, self.given.source
+        column = source.column(name) if keep in (Keep.newest, *BY_SCORE) else None
         if column is None:
             return None
         rows = self.positions.tolist()
@@ -322,7 +316,8 @@ class _PagePairs(NamedTuple):
             if is_unordered(keep, date)
         }
         if unreadable:
-            _warn(f"{'is' if len(unreadable) == 1 else 'are'} taken {order}", unreadable, self.names)
+            are = "is" if len(unreadable) == 1 else "are"
+            _warn(f"{are} taken {order}", unreadable, source.column(self.given.name))
         return [*repeat(None, self.matched.new_from), *dates]
 
 
@@ -339,8 +334,10 @@ def _warn(what: str, reasons: Mapping[int, str], names: Sequence[Any] | None) ->
 class _Pages(Collection):
     """The pages of the reference and the input, read once; as a sequence, shards, few of which are in memory."""
 
-    def __init__(self, source: InputPages, name: str, reference: InputPages | None) -> None:
-        self.source, self.name, self.pages, self.reference = source, name, source.n, reference
+    def __init__(self, source: InputPages, columns: dict[str, str], against: Any) -> None:
+        self.source, self.name = source, columns["id"]
+        pages = list(against) if isinstance(against, Iterator) else against
+        self.reference = None if pages is None else input_pages(pages, columns, kept=False)
 
     def parts(self) -> dict[str, InputPages]:
         """Return the pages by the beginning of their names."""
