@@ -19,13 +19,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from archives import MAKES, PACK, archive, file_of, ids, read, warc_record
+from archives import MAKES, PACK, archive, file_of, ids, read
 from fastwarc.warc import ArchiveIterator as FastWarc
 from folders import contents, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
-from test_damaged_archives import DAMAGE, LAYOUTS, laid_out, unpacked
 from warcio.archiveiterator import ArchiveIterator
 
 import spotsigs
@@ -202,64 +201,6 @@ def test_functions_lose_nothing(kind):
         assert left == [texts[k] for k in first]  # equal pages are duplicates, others share hardly any signature
 
     check()
-
-
-NUMBER = b"WARC-Segment-Number: %d\r\nContent-Type:"
-
-
-def captures(rng):
-    """Return the records of pages, fragments, segments, requests, metadata and images, in any order of captures."""
-    records = []
-    for number in rng.sample(range(30), 30):
-        address, kind = f"http://x/{number}", rng.choice(["page", "page", "page", "part", "segments", "image"])
-        body = f"<p>{prose(number % 7)}".encode()
-        media_type, status = "image/png" if kind == "image" else "text/html", "206 Part" if kind == "part" else "200 OK"
-        response = warc_record(address, body, media_type, status)
-        link = b"WARC-Concurrent-To: " + re.search(rb"WARC-Record-ID: (\S+)", response)[1] + b"\r\nContent-Type:"
-        request = warc_record(f"{address}#r", b"GET / HTTP/1.1\r\n\r\n", "application/http", kind="request")
-        data = warc_record(f"{address}#m", b"fetchTimeMs: 7", "application/warc-fields", kind="metadata")
-        rest = [record.replace(b"Content-Type:", link, 1) for record in (request, data)]
-        if kind == "segments":
-            response = response.replace(b"Content-Type:", NUMBER % 1, 1)
-            rest.append(warc_record(f"{address}#2", body, kind="continuation").replace(b"Content-Type:", NUMBER % 2, 1))
-        records.append([response, *rest])
-    return records
-
-
-LONG = [pytest.param(damage, marks=pytest.mark.long) for damage in DAMAGE if damage not in ("no length", "no type")]
-
-
-@pytest.mark.parametrize("damage", [None, "no length", "no type", *LONG])
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("pack", PACK)
-def test_fragments_segments_requests_and_damage_in_any_member(tmp_path, pack, layout, damage):
-    """warcio counts what is a page or a part of one; the copy has each byte but those of removed captures."""
-    made = captures(random.Random(f"{pack}{layout}{damage}"))
-    good = [record for capture in made for record in capture]
-    counted = sum(
-        record.rec_type == "continuation"
-        or (record.rec_type == "response" and "html" in record.http_headers.get_header("Content-Type"))
-        for record in ArchiveIterator(io.BytesIO(b"".join(good)))
-    )
-    bad = [DAMAGE[damage](warc_record("http://x/bad", b"<p>bad" + bytes(3000)))] if damage else []
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "x.warc").write_bytes(laid_out([*good[:33], *bad, *good[33:]], layout, pack))
-    results = dedup(tmp_path, "--engine", "serial")
-    kept, removed, skipped = (listed(path) if path.exists() else [] for path in map(results.joinpath, TABLES))
-    assert len(kept) + len(removed) + len(skipped) == counted + len(bad)
-    assert removed
-    left = [record for capture in made if uri(capture[0]).decode() not in removed for record in capture]
-    copy = unpacked((tmp_path / "out" / "x.warc").read_bytes())
-    assert all(record.strip() in copy for record in bad)
-    assert all(copy.count(record) == 1 for record in left)
-    assert len(copy) - sum(map(len, left)) == sum(map(len, bad))
-
-
-TABLES = ("kept.csv", "removed.csv", "skipped.csv")
-
-
-def uri(piece):
-    return re.search(rb"WARC-Target-URI: (\S+)", piece)[1]
 
 
 def test_fastwarc_finds_in_a_zstd_copy_what_stays(tmp_path):

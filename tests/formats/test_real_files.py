@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gzip
 import http.server
 import io
 import json
@@ -13,8 +12,6 @@ import threading
 
 import pandas as pd
 import pytest
-import warcio.archiveiterator
-from archives import arc_file, arc_record
 from in_process import ROOT, front_door
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
@@ -138,32 +135,3 @@ def test_a_crawl_by_wget(tmp_path, expected):
     named = {tuple(sorted(name.removeprefix(base) for name in pair[:2])) for pair in pairs}
     assert metrics["documents"] == len(PAGES) + 1
     assert {pair[:2] for pair in expected} <= named
-
-
-def test_arc_as_another_reader_understands_it(tmp_path, expected):
-    records = [arc_record(f"http://tiny.example/{name}", path.read_bytes()) for name, path in PAGES.items()]
-    path = tmp_path / "crawl.arc.gz"
-    path.write_bytes(b"".join(gzip.compress(record) for record in (*arc_file(0, None), *records)))
-    with path.open("rb") as file:
-        seen = [record.rec_headers.get_header("uri") for record in warcio.archiveiterator.ARCIterator(file)]
-    assert len(seen) == len(PAGES) + 1
-    assert pairs_of(tmp_path, "data=arc", f"data.path={path}")[0] == expected
-
-
-def test_trec_in_the_form_of_wt10g(tmp_path, expected):
-    """Files of a folder as on WT10g's discs: WTX001/B01.gz and so on, each of several documents."""
-    records = [
-        f"<DOC>\n<DOCNO>WTX001-B01-{number}</DOCNO>\n<DOCOLDNO>IA001-{number}</DOCOLDNO>\n<DOCHDR>\nhttp://tiny.example/"
-        f"{name} 10.0.0.1 19970101000000 text/html 1\nHTTP/1.0 200 OK\nContent-type: text/html\n</DOCHDR>\n".encode()
-        + path.read_bytes()
-        + b"\n</DOC>\n"
-        for number, (name, path) in enumerate(PAGES.items())
-    ]
-    for number in range(3):
-        path = tmp_path / "wt10g" / f"WTX{number:03d}" / "B01.gz"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(gzip.compress(b"".join(records[number::3])))
-    pairs, metrics = pairs_of(tmp_path, "data=trec", f"data.path={tmp_path / 'wt10g'}")
-    names = {f"WTX001-B01-{number}": name for number, name in enumerate(PAGES)}
-    assert {(*sorted((names[a], names[b])), s) for a, b, s in pairs} == expected
-    assert metrics["documents"] == len(PAGES)
