@@ -202,7 +202,7 @@ def dedup(
         smallest, ties in the order of the pages. A warning lists pages whose score is missing or no number; they come
         last.
     most_text_lost : float, optional
-        A page stays if a larger share of its text is rare and in no other page that stays, see
+        A page stays if a larger fraction of its text is rare and in no other page that stays, see
         `spotsigs.clustering.text_kept.keep_for_text`; at 1 none does. By default .6; with a reference it is 1.
     clusters : str
         How pairs become clusters, see `spotsigs.cluster`.

@@ -202,7 +202,7 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
     from spotsigs.method import Method
 
     known = None if store is None else store.method
-    decided = known if known and store and store.is_decided else None
+    decided = known if store is not None and store.is_decided else None
     share = decided.most_text_lost if decided else defaults.MOST_TEXT_LOST
     inside = decided.section_tau if decided else defaults.SECTION_TAU
     chosen = None if args.most_text_lost is None else _number("--most-text-lost", args.most_text_lost)
@@ -220,8 +220,8 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
     )
     if args.tau is not None:
         return method
-    if store is not None and store.is_decided:
-        return method.at(store.method.threshold)
+    if decided is not None:
+        return method.at(decided.threshold)
     return method.at(defaults.tau((page.content for page in _documents(collection)), method.removes_templates))
 
 

@@ -74,7 +74,7 @@ class Collection(ABC):
         return Truth.from_clusters(clusters)
 
     def without_pages(self, skipped: Sized) -> str | None:
-        """Return why an input without a page is an error, as what it contains and the way out; None if it is empty.
+        """Return the content of an input without a page, and a remedy, as text of an error; None if it is empty.
 
         Parameters
         ----------

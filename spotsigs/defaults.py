@@ -34,7 +34,7 @@ KEEP = "first"
 """Order in which documents are kept, see `spotsigs.clustering.decisions.Keep`."""
 
 MOST_TEXT_LOST = 0.6
-"""Largest share of rare text of a removed page in no page that stays, see `spotsigs.clustering.text_kept`."""
+"""Largest fraction of rare text of a removed page in no page that stays, see `spotsigs.clustering.text_kept`."""
 
 SECTION_TAU = TAU
 """Least similarity of near-duplicates of one section of a site, see `spotsigs.signatures.sections`."""

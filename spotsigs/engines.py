@@ -156,8 +156,8 @@ def _watch(parent: int) -> None:
     import psutil
 
     try:  # on Windows the id of a parent stays; elsewhere another process adopts its children
-        lives = psutil.Process(parent).is_running if sys.platform == "win32" else lambda: os.getppid() == parent
-        while lives():
+        is_running = psutil.Process(parent).is_running if sys.platform == "win32" else lambda: os.getppid() == parent
+        while is_running():
             time.sleep(_LOOK_SECONDS)
     finally:
         os._exit(1)

@@ -96,7 +96,7 @@ class Method:
     keep : Keep
         Order in which documents are kept.
     most_text_lost : float
-        Largest share of the rare text of a removed document in no document that stays, see
+        Largest fraction of the rare text of a removed document in no document that stays, see
         `spotsigs.clustering.text_kept.keep_for_text`. At 1, decisions do not depend on it; nor do they with
         ``Keep.none``, or without texts.
     section_tau : float
@@ -250,8 +250,8 @@ class Method:
 
     def extraction_key(self) -> str:
         """Return, as JSON, what the signatures of a collection depend on."""
-        found = {"schema": SCHEMA} | {name: identity(getattr(self, name)) for name in _EXTRACTION}
-        return json.dumps(found | ({"grams": True} if self.reads_grams else {}))
+        parts = {"schema": SCHEMA} | {name: identity(getattr(self, name)) for name in _EXTRACTION}
+        return json.dumps(parts | ({"grams": True} if self.reads_grams else {}))
 
     def join_key(self) -> str:
         """Return, as JSON, what the pairs of a collection depend on besides the threshold."""

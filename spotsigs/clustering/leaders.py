@@ -218,7 +218,7 @@ def prefixed(
 
 
 def batched(units: Units, rows: Prefixed, n_signatures: int) -> Indexed:
-    """Return units with an index that has room for all of them."""
+    """Return units with an index that has capacity for all of them."""
     words = np.zeros((n_signatures >> 6) + 1, np.uint64)
     kernels.mark_signatures(rows, words)
     before = row_starts(np.bitwise_count(words)).astype(np.int32)

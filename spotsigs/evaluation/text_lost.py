@@ -52,10 +52,10 @@ class TextLost:
 
 
 class _Sample:
-    """Distinct hashes of kept and removed pages that begin with ``bits`` zero bits, as many as there is room for."""
+    """Distinct hashes of kept and removed pages that begin with ``bits`` zero bits, as many as fit."""
 
-    def __init__(self, room: int) -> None:
-        self.hashes, self.rows = np.empty(room, np.uint64), np.empty(room, np.int32)
+    def __init__(self, capacity: int) -> None:
+        self.hashes, self.rows = np.empty(capacity, np.uint64), np.empty(capacity, np.int32)
         self.size = self.bits = 0
 
     def drawn(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -82,7 +82,7 @@ class _Sample:
         self.size += len(hashes)
 
     def _shrink(self, more: int) -> None:
-        """Remove repeated hashes of kept pages; if that does not free half of the room, halve the sample."""
+        """Remove repeated hashes of kept pages; if that does not free half of the capacity, halve the sample."""
         kept, hashes, rows = self.parts()
         self.bits += max(len(kept) + len(hashes), more) > len(self.hashes) // 2
         drawn = self.drawn(hashes)

@@ -43,7 +43,7 @@ class Prefixed(NamedTuple):
 
 
 class LeaderIndex(NamedTuple):
-    """Inverted index of the prefixes of leaders; the lists have room for all rows of a batch."""
+    """Inverted index of the prefixes of leaders; the lists have capacity for all rows of a batch."""
 
     words: NDArray[np.uint64]  # a bit for each signature, set if a prefix of the batch has it
     before: NDArray[np.int32]  # (words + 1,) bits of all words before

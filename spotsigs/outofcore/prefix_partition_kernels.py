@@ -1,4 +1,4 @@
-"""Kernels of the join on disk: arrays in, arrays out, no interpreter lock held.
+"""Kernels of the join on disk: arrays in, arrays out, without the interpreter lock.
 
 In the order of their use: find the partition key of each signature (`find_partition_keys`), select the prefixes of a
 block of rows (`select_prefixes`), generate the candidate pairs of a part over an inverted index (`number_signatures`,
