@@ -54,9 +54,8 @@ def warc_record(uri, body, content_type="text/html; charset=utf-8", status="200 
 
 def crawl(n, rng):
     """Return the records of n pages."""
-    return [
-        warc_record(f"http://x/{k}", f"<p>{k} {rng.randbytes(rng.randrange(900)).hex()}</p>".encode()) for k in range(n)
-    ]
+    bodies = (f"<p>{k} {rng.randbytes(rng.randrange(900)).hex()}</p>".encode() for k in range(n))
+    return [warc_record(f"http://x/{k}", body) for k, body in enumerate(bodies)]
 
 
 def arc_record(url, body, media_type="text/html", status="200 OK", version=1, headers=""):

@@ -17,16 +17,14 @@ def pages(folder: str) -> None:
     """Match pages, in memory and on disk, with and without their templates."""
     from in_process import front_door
 
-    for number, keys in enumerate(
-        (
-            ("memory=1GB", "boilerplate=remove"),
-            ("boilerplate=remove", "clusters=leaders", "page=true", "keep=longest"),
-            ("signature=shingles3", "clusters=components", "boilerplate=main_content"),
-        )
-    ):
-        done = front_door(
-            "data=tiny", "engine=serial", "matcher=spotsigs_tight", *keys, f"hydra.run.dir={folder}/{number}"
-        )
+    runs = (
+        ("memory=1GB", "boilerplate=remove"),
+        ("boilerplate=remove", "clusters=leaders", "page=true", "keep=longest"),
+        ("signature=shingles3", "clusters=components", "boilerplate=main_content"),
+    )
+    for number, keys in enumerate(runs):
+        words = ("data=tiny", "engine=serial", "matcher=spotsigs_tight", *keys, f"hydra.run.dir={folder}/{number}")
+        done = front_door(*words)
         assert done.returncode == 0, done.stderr
 
 

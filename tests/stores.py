@@ -8,6 +8,7 @@ from itertools import count
 
 import numpy as np
 from loky import get_reusable_executor
+from strategies import triples
 
 from spotsigs.contracts import Collection
 from spotsigs.engines import Serial
@@ -95,10 +96,7 @@ def random_pairs(rng, n, m):
 
 def named(pairs, ids):
     """Return the pairs as ids and similarity, whatever the order of the documents."""
-    return {
-        (*sorted((ids[i], ids[j])), s)
-        for i, j, s in zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True)
-    }
+    return {(*sorted((ids[i], ids[j])), s) for i, j, s in triples(pairs)}
 
 
 @dataclass(frozen=True)

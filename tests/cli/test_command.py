@@ -95,9 +95,8 @@ def test_a_threshold_is_proposed(rows, tmp_path, capsys):
 def test_a_tilde_behind_an_equals_sign_is_the_home(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    assert expand_home(["data.path=~/x", "--out=~", "tau=0.5", "a~b=c~d"]) == [
-        *(f"data.path={tmp_path}/x", f"--out={tmp_path}", "tau=0.5", "a~b=c~d")
-    ]
+    expanded = expand_home(["data.path=~/x", "--out=~", "tau=0.5", "a~b=c~d"])
+    assert expanded == [f"data.path={tmp_path}/x", f"--out={tmp_path}", "tau=0.5", "a~b=c~d"]
 
 
 @pytest.mark.parametrize(
@@ -360,10 +359,8 @@ def test_a_job_logs_rate_and_time_left(capsys, monkeypatch):
     terminal.set_up_logging(form="json")
     assert list(progress.progress(range(5), "reading", 5, "shards")) == list(range(5))
     lines = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
-    assert lines == [
-        "reading: 2 of 5 shards (40%), 0.05 a second, 60 s left",
-        "reading: 4 of 5 shards (80%), 0.05 a second, 20 s left",
-    ]
+    states = ("2 of 5 shards (40%), 0.05 a second, 60 s", "4 of 5 shards (80%), 0.05 a second, 20 s")
+    assert lines == [f"reading: {state} left" for state in states]
 
 
 def test_each_line_of_a_log_of_json_is_an_object(tmp_path):

@@ -74,9 +74,8 @@ def test_run_py_has_it_or_names_the_command(ability, pages):
 
 
 def test_a_function_states_which_function_has_its_missing_parameter():
-    with pytest.raises(
-        TypeError, match=r"^near_duplicates\(\) does not take clusters=; `spotsigs dedup` and spotsigs\.dedup have it$"
-    ):
+    message = r"^near_duplicates\(\) does not take clusters=; `spotsigs dedup` and spotsigs\.dedup have it$"
+    with pytest.raises(TypeError, match=message):
         spotsigs.near_duplicates(ROWS, clusters="components")
     with pytest.raises(TypeError, match="unexpected keyword argument"):
         spotsigs.dedup(ROWS, nonsense=1)

@@ -156,9 +156,8 @@ def test_copy_and_tables_are_uploaded(tmp_path, pages, bucket, memory, capsys):
         expected, actual = contents(tmp_path / name), there(f"{bucket}/{name}")
         assert set(actual) == set(expected)
         assert all(actual[key] == content for key, content in expected.items() if key not in TIMES)
-    with pytest.raises(
-        SystemExit, match=r"kept is not empty; name another folder for the copy, or replace it with --ov"
-    ):
+    taken = "kept is not empty; name another folder for the copy, or replace it with --ov"
+    with pytest.raises(SystemExit, match=taken):
         dedup(pages, "--out", f"{bucket}/kept")
     (as_path(bucket) / "kept" / "stale.jsonl").write_bytes(b"x")
     dedup(pages / "a.jsonl", "--out", f"{bucket}/kept", "--overwrite")
@@ -211,7 +210,6 @@ def test_tables_as_parquet_have_the_rows_of_csv(tmp_path):
             for row in rows_of(tmp_path / "kept-results" / f"{name}.csv")
         ]
         assert rows == quoted
-        assert {field.name: str(field.type) for field in table.schema} == {
-            key: "double" if key in ("similarity", "text_lost") else "string" for key in table.column_names
-        }
+        types = {name: "double" if name in ("similarity", "text_lost") else "string" for name in table.column_names}
+        assert {field.name: str(field.type) for field in table.schema} == types
     assert table["kept_instead"][0].as_py() == "=1+1"  # CSV quotes it for spreadsheets

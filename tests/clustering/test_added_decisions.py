@@ -21,10 +21,8 @@ def pages(rng, n):
     words = [f"w{k}" for k in range(200)]
     sentences = [" ".join(f"the {word}" for word in rng.choice(words, 5)) for _ in range(7)]
     drawn = (rng.permutation(7)[: rng.integers(2, 4)] for _ in range(n))
-    return [
-        {"id": f"{k:02}", "text": ". ".join(sentences[s] for s in chosen), "date": f"2008-07-{1 + k * 7 % 28:02}"}
-        for k, chosen in enumerate(drawn)
-    ]
+    texts = (". ".join(sentences[s] for s in chosen) for chosen in drawn)
+    return [{"id": f"{k:02}", "text": text, "date": f"2008-07-{1 + k * 7 % 28:02}"} for k, text in enumerate(texts)]
 
 
 def names(path, column="doc"):

@@ -177,9 +177,9 @@ def test_tables_are_those_written_cell_by_cell(tmp_path_factory, rows):
     _, body = path.read_bytes().decode().split("\n", 1)
     assert body == "".join(map(naive_line, rows))
     with path.open(newline="", encoding="utf-8") as file:
-        assert [[cell.removeprefix("'") for cell in row] for row in list(csv.reader(file))[1:]] == [
-            [cell.removeprefix("'") for cell in row] for row in rows
-        ]
+        _, *read = csv.reader(file)
+    actual, expected = ([[cell.removeprefix("'") for cell in row] for row in table] for table in (read, rows))
+    assert actual == expected
 
 
 def naive_reason(decisions, row, names):

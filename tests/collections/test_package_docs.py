@@ -35,11 +35,10 @@ def test_package_docs(tmp_path, index, monkeypatch):
     sdist(index, "2.0", newer)
     collection = PackageDocs(package="Some-Docs", versions=["1.0", "2.0"], cache=str(tmp_path / "cache"))
     actual = read(collection)
-    assert [(d.id, d.cluster, d.content, d.media_type) for d in actual] == [
-        ("1.0/a.txt", "a.txt", "the a", "text/plain"),
-        ("1.0/deep/b.txt", "deep/b.txt", "the b", "text/plain"),
-        ("2.0/deep/b.txt", "deep/b.txt", "new b", "text/plain"),
-    ]
+    expected = {"1.0/a.txt": "the a", "1.0/deep/b.txt": "the b", "2.0/deep/b.txt": "new b"}
+    assert {document.id: document.content for document in actual} == expected
+    assert [document.cluster for document in actual] == [name.partition("/")[2] for name in expected]
+    assert {document.media_type for document in actual} == {"text/plain"}
     monkeypatch.setattr(subprocess, "run", None)
     assert read(collection) == actual
 

@@ -24,11 +24,8 @@ def page(title, n_words, word="text"):
 def deb(pages):
     """Return a Debian package: an ar archive of three members."""
     out = b"!<arch>\n"
-    for name, content in (
-        ("debian-binary", b"2.0\n!"),
-        ("control.tar.xz", b"abc"),
-        ("data.tar.xz", tarred(pages, ".", "xz")),
-    ):
+    members = {"debian-binary": b"2.0\n!", "control.tar.xz": b"abc", "data.tar.xz": tarred(pages, ".", "xz")}
+    for name, content in members.items():
         head = f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode()
         out += head + content + b"\n" * (len(content) % 2)
     return out
@@ -127,9 +124,8 @@ def test_apt(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"apt-get could not fetch q 3 .*E: Version was not found; or save a copy"):
         fetching.archive("apt", "q", "3", tmp_path / "cache")
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(
-        InputError, match=r"apt-get is needed to fetch q 3 and is not on PATH; save a copy .*q_3_all.deb"
-    ):
+    message = r"apt-get is needed to fetch q 3 and is not on PATH; save a copy .*q_3_all.deb"
+    with pytest.raises(InputError, match=message):
         fetching.archive("apt", "q", "3", tmp_path / "cache")
 
 

@@ -23,9 +23,8 @@ def separation(counts: list[int], tau: float) -> float:
     values = np.repeat(np.arange(len(counts)) + 0.5, counts)
     place = BINS * np.log(tau / FLOOR) / np.log(1 / FLOOR)
     sides = [values[values < place - 1e-6], values[values >= place - 1e-6]]
-    return (
-        sum(len(side) * (side.mean() - values.mean()) ** 2 for side in sides if len(side)) / len(values) / values.var()
-    )
+    between = sum(len(side) * (side.mean() - values.mean()) ** 2 for side in sides if len(side))
+    return between / len(values) / values.var()
 
 
 def test_between_two_hills():

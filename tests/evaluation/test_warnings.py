@@ -89,8 +89,7 @@ def test_the_options_that_a_warning_names_work():
 
 def test_a_run_reports_its_decisions_and_warns(tmp_path):
     text = ran(tmp_path / "run", "data=tiny", "engine=serial", "tau=0.05", "clusters=components", "idf_min=0")
-    assert re.search(
-        r"\d+ stor(y|ies) of \d+ lost \([\d.]+ %\), \d+ of \d+ duplicates left \([\d.]+ %\), B-cubed", text
-    )
+    counts = r"\d+ stor(y|ies) of \d+ lost \([\d.]+ %\), \d+ of \d+ duplicates left \([\d.]+ %\), B-cubed"
+    assert re.search(counts, text)
     assert "warning: the largest group has" in text
     assert "clusters=leaders" in text

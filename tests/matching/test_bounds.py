@@ -90,10 +90,9 @@ def test_a_prefix_serves_every_probing_document_of_its_band(tau, a, b, own_side)
 @pytest.mark.parametrize("tau", [0.44, 0.9, 1.0])
 def test_the_least_overlap_of_long_documents_passes_and_one_less_does_not(tau):
     totals = np.random.default_rng(1).integers(2**40, 2**51, 200)
-    actual = least_overlap(tau, totals)
-    assert all(
-        similar(o, total, tau) and not similar(o - 1, total, tau) for o, total in zip(actual, totals, strict=True)
-    )
+    for overlap, total in zip(least_overlap(tau, totals), totals, strict=True):
+        assert similar(overlap, total, tau)
+        assert not similar(overlap - 1, total, tau)
 
 
 def fractions_and_their_neighbours():

@@ -115,9 +115,8 @@ def test_pairs_of_groups(labels, groups):
     rows, indptr = group_rows(np.array([*labels, 4], dtype=np.int64))
     members = [[r for r, label in enumerate([*labels, 4]) if label == g] for g in range(5)]
     i, j = pairs_within(rows, indptr)
-    assert sorted(zip(i.tolist(), j.tolist(), strict=True)) == sorted(
-        (a, b) for group in members for a in group for b in group if a < b
-    )
+    expected = sorted((a, b) for group in members for a in group for b in group if a < b)
+    assert sorted(zip(i.tolist(), j.tolist(), strict=True)) == expected
     g, h = np.array(groups, dtype=np.int64).reshape(-1, 2).T
     i, j, source = pairs_across(rows, indptr, g, h)
     expected = [(a, b, p) for p, (x, y) in enumerate(groups) for a in members[x] for b in members[y]]

@@ -220,9 +220,8 @@ def test_a_matcher_reports_its_times_and_counters():
     stages = {"scan", "copies", "order", "pack", "postings", "join", "expand"}
     assert set(pairs.seconds) == stages | {"sort_hash", "cluster"}
     assert pairs.seconds["cluster"] == pytest.approx(pairs.seconds["join"] + pairs.seconds["expand"])
-    assert sum(pairs.seconds[stage] for stage in stages) == pytest.approx(
-        pairs.seconds["sort_hash"] + pairs.seconds["cluster"]
-    )
+    whole = pairs.seconds["sort_hash"] + pairs.seconds["cluster"]
+    assert sum(pairs.seconds[stage] for stage in stages) == pytest.approx(whole)
     counters = pairs.counters
     assert counters["postings"] > counters["candidates"] >= counters["verifications"] > 0 < counters["copies"]
     assert pairs.n == 2000

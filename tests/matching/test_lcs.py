@@ -136,9 +136,8 @@ def test_perhaps_similar_sets_equal_naive(texts, max_set):
     labels = matcher.perhaps_similar(pages)
     order = [texts[pages.rows[start]] for start in pages.row_indptr[:-1]]
     expected = naive.perhaps_similar([sentence_fingerprints(t, 2, 1) for t in order], max_set)
-    assert {frozenset(np.flatnonzero(labels == s).tolist()) for s in set(labels.tolist())} == set(
-        map(frozenset, expected)
-    )
+    actual = {frozenset(np.flatnonzero(labels == s).tolist()) for s in set(labels.tolist())}
+    assert actual == set(map(frozenset, expected))
     assert all(len(s) <= max_set for s in expected)
 
 

@@ -47,9 +47,8 @@ def test_the_filter_keeps_the_band_and_long_enough_documents(documents, low, hig
 def test_from_csr_sorts_rows_and_adds_up_repeats(rows):
     ids = np.array([i for row in rows for i in row], np.int64)
     collection = Vectors.from_csr(np.cumsum([0, *map(len, rows)]), ids)
-    assert [dict(zip(*map(np.ndarray.tolist, collection.row(r)), strict=True)) for r in range(len(rows))] == [
-        dict(sorted(Counter(row).items())) for row in rows
-    ]
+    for r, row in enumerate(rows):
+        assert list(zip(*map(np.ndarray.tolist, collection.row(r)), strict=True)) == sorted(Counter(row).items())
     assert collection.lengths.tolist() == list(map(len, rows))
 
 

@@ -10,7 +10,7 @@ from math import gcd, sqrt
 
 import numpy as np
 
-from naive import Multiset, jaccard  # noqa: F401
+from naive import Multiset, jaccard, pairs_of  # noqa: F401
 from naive import similar_pairs as jaccard_pairs  # noqa: F401
 
 
@@ -43,10 +43,7 @@ def cosine(a: dict[int, float], b: dict[int, float]) -> float:
 
 
 def cosine_pairs(documents: Sequence[Multiset], tau: float) -> dict[tuple[int, int], float]:
-    rows = weighted(documents)
-    return {
-        (i, j): cosine(a, b) for (i, a), (j, b) in combinations(enumerate(rows), 2) if a and b and cosine(a, b) >= tau
-    }
+    return pairs_of(weighted(documents), tau, lambda a, b: cosine(a, b) if a and b else 0.0)
 
 
 def tokens(document: Multiset, first: Sequence[int]) -> list[int]:

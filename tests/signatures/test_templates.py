@@ -347,9 +347,8 @@ def test_the_outline_is_kept_as_it_is():
 
 
 def matched(folder, collection, **kwargs):
-    return match_on_disk(
-        folder, collection, VisibleText(), SCHEME, IdfFilter(idf_min=0.0), 0.15, Serial(), memory=10**9, **kwargs
-    )
+    parts = (VisibleText(), SCHEME, IdfFilter(idf_min=0.0))
+    return match_on_disk(folder, collection, *parts, 0.15, Serial(), memory=10**9, **kwargs)
 
 
 def written(path, numbers):
