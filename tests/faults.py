@@ -6,8 +6,9 @@ import errno
 import io
 import os
 import shutil
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -118,3 +119,13 @@ def copied(source: Path, target: Path) -> Path:
     """Replace the previous copy of a folder; return its path."""
     shutil.rmtree(target, ignore_errors=True)
     return Path(shutil.copytree(source, target))
+
+
+def sweep(
+    counting: Denied, every: int, first: int, check: Callable[[int], tuple[str, str]], title: str
+) -> Counter[Any]:
+    """Fail every so many-th of the counted calls; print and return how often each call had which outcome."""
+    outcomes = Counter(check(at) for at in range(1 + first % every, len(counting.calls) + 1, every))
+    for (call, outcome), times in sorted(outcomes.items()):
+        sys.stdout.write(f"{title}: {call:8} {outcome:12} {times} of {counting.kinds[call]}\n")
+    return outcomes

@@ -1,4 +1,4 @@
-"""Sections of the pages are those of the committed results, and state no other figures."""
+"""Pages are those of the committed results, state no other figures, and every result has a program that writes it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from experiments.claims.facts import Fact, write_facts
+from experiments.claims.judged_claims import judge_all
 from experiments.harness.manifest import age
 from experiments.show.finding import NOT_RUN, finding
+from experiments.show.overview import overview
 from experiments.show.pages import CITATION, PAGES, ROOT, SECTION, SECTIONS, cited, written
 from spotsigs import __version__
 from spotsigs.runs.provenance import git
@@ -146,3 +148,40 @@ def test_a_finding_of_one_collection_names_it_and_the_lowest_lead(tmp_path):
 
 def test_without_the_study_nothing_is_claimed(tmp_path):
     assert finding(tmp_path) == [NOT_RUN]
+
+
+# the folder of results
+
+RESULTS = ROOT / "results"
+BENCHMARKS = {"bench": "benchmarks/bench.py", "race": "benchmarks/end_to_end.py", "soak": "tests/soak.py"}
+"""Folders that no experiment writes, and their programs."""
+EVERY = {"facts", "cells"}
+"""Names that every experiment may write."""
+OTHERS = ("cells", "runs", "variants", "threshold")
+FOLDERS = sorted(path.name for path in RESULTS.iterdir() if path.is_dir() and path.name not in OTHERS)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_file_is_written_by_an_existing_program(folder):
+    program = ROOT / BENCHMARKS.get(folder, f"conf/experiment/{folder}.yaml")
+    sources = [program]
+    if folder not in BENCHMARKS:
+        module = re.search(r"_target_: (experiments\.[\w.]+)\.\w+$", program.read_text(), re.MULTILINE)[1]
+        sources.append(ROOT / f"{module.replace('.', '/')}.py")
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    names = {re.sub(r"\d{5,}", "", path.name.partition(".")[0]) for path in (RESULTS / folder).rglob("*.*")}
+    written = {name for name in names if re.search(rf'"{name}|^ *(name: )?{name}(:|$)', text, re.MULTILINE)}
+    assert names - EVERY - {folder} - written == set()
+
+
+def test_the_page_of_the_results_opens_with_the_finding_and_links_to_files_that_exist():
+    text = overview(RESULTS, judge_all(RESULTS))
+    assert (RESULTS / "README.md").read_text(encoding="utf-8") == text
+    assert text.startswith(f"# Results\n\n{finding(RESULTS)[0][:20]}")
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert len(links) > 30
+    assert [link for link in links if not (RESULTS / link).exists()] == []
+
+
+def test_the_page_of_the_results_needs_no_result(tmp_path):
+    assert "not measured yet" in overview(tmp_path, judge_all(tmp_path))

@@ -6,12 +6,10 @@ import errno
 import os
 import re
 import shutil
-import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
-from faults import EVERY, NUMBERS, Denied, copied, denying
+from faults import EVERY, NUMBERS, Denied, copied, denying, sweep
 from test_bad_input import content, front_door  # noqa: F401 - a fixture
 from test_full_disk import files
 
@@ -83,18 +81,17 @@ def check_call(front_door, both, here, denied, more, new):  # noqa: F811
     return called[0], outcome
 
 
-def sweep(front_door, both, here, number, way, every, first=0):  # noqa: F811
+def fail_calls(front_door, both, here, number, way, every, first=0):  # noqa: F811
     counting, new = both[1](WITHIN[way])
-    outcomes = Counter()
-    for at in range(1 + first % every, len(counting.calls) + 1, every):
-        outcomes[check_call(front_door, both, here, Denied(here, at, number), WITHIN[way], new)] += 1
-    for (call, outcome), times in sorted(outcomes.items()):
-        sys.stdout.write(f"{way}, {errno.errorcode[number]}: {call:8} {outcome:12} {times} of {counting.kinds[call]}\n")
-    return outcomes
+
+    def check(at):
+        return check_call(front_door, both, here, Denied(here, at, number), WITHIN[way], new)
+
+    return sweep(counting, every, first, check, f"{way}, {errno.errorcode[number]}")
 
 
 def test_some_calls_of_the_front_door_fail_once(front_door, both, tmp_path):  # noqa: F811
-    outcomes = sweep(front_door, both, tmp_path / "here", errno.ENOSPC, "with a copy", 70)
+    outcomes = fail_calls(front_door, both, tmp_path / "here", errno.ENOSPC, "with a copy", 70)
     assert any(outcome == "refused" for _, outcome in outcomes)
 
 
@@ -162,7 +159,7 @@ def test_a_sentence_names_the_final_path_and_not_the_staging_folder():
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("way", WITHIN)
 def test_every_call_of_the_front_door_fails_once(front_door, both, tmp_path, number, way):  # noqa: F811
-    sweep(front_door, both, tmp_path / "here", number, way, EVERY, NUMBERS.index(number))
+    fail_calls(front_door, both, tmp_path / "here", number, way, EVERY, NUMBERS.index(number))
 
 
 @pytest.mark.long

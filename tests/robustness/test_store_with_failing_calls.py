@@ -6,10 +6,10 @@ import errno
 import os
 import shutil
 import sys
-from collections import Counter
+from functools import partial
 
 import pytest
-from faults import EVERY, NUMBERS, Denied, content, copied, denying
+from faults import EVERY, NUMBERS, Denied, content, copied, denying, sweep
 from in_process import front_door, process
 from stores import MEMORY, PARTS, match_on_disk, named, run, stories, written
 from strategies import is_long
@@ -56,7 +56,7 @@ def attempt(folder, denied, base):
             return str(error)
 
 
-def check_denied(before, folder, at, number):
+def check_denied(before, folder, number, at):
     """Fail one call, and check all that is promised; return what was called and what came of it."""
     base, _, both = before
     copied(base / "work", folder / "work")
@@ -78,21 +78,17 @@ def check_denied(before, folder, at, number):
     return called[0], "refused" if isinstance(outcome, str) else "not needed"
 
 
-def sweep(before, folder, number, every=1, first=0):
+def fail_calls(before, folder, number, every=1, first=0):
     base, _, both = before
     copied(base / "work", folder / "work")
     counting = Denied(folder / "work", 0)
     assert attempt(folder, counting, base) == both
-    outcomes = Counter()
-    for at in range(1 + first % every, len(counting.calls) + 1, every):
-        outcomes[check_denied(before, folder, at, number)] += 1
-    for (call, outcome), times in sorted(outcomes.items()):
-        sys.stdout.write(f"{errno.errorcode[number]}: {call:8} {outcome:12} {times} of {counting.kinds[call]}\n")
-    return counting.kinds, outcomes
+    check = partial(check_denied, before, folder, number)
+    return counting.kinds, sweep(counting, every, first, check, errno.errorcode[number])
 
 
 def test_some_calls_of_a_run_fail_once(before, tmp_path):
-    kinds, outcomes = sweep(before, tmp_path, errno.ENOSPC, every=17)
+    kinds, outcomes = fail_calls(before, tmp_path, errno.ENOSPC, every=17)
     assert set(kinds) >= {"write", "open", "mkdir", "replace"}
     assert sum(outcomes.values()) > 8
 
@@ -100,7 +96,7 @@ def test_some_calls_of_a_run_fail_once(before, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("number", NUMBERS)
 def test_every_call_of_a_run_fails_once(before, tmp_path, number):
-    kinds, outcomes = sweep(before, tmp_path, number, EVERY, NUMBERS.index(number))
+    kinds, outcomes = fail_calls(before, tmp_path, number, EVERY, NUMBERS.index(number))
     assert sum(outcomes.values()) >= sum(kinds.values()) // EVERY
     assert all(outcomes[call, "refused"] for call in ("write", "open", "mkdir", "replace"))
 

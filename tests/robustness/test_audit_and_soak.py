@@ -1,7 +1,9 @@
-"""An audit without a vulnerability database fails."""
+"""An audit without a vulnerability database fails; a short soak writes its samples (`make soak`: half an hour)."""
 
 import pytest
 from audit import verdict
+from folders import TESTS, rows_of
+from in_process import process
 
 CLEAN = {"name": "a", "version": "1.0", "vulns": []}
 KNOWN = {"name": "b", "version": "2.0", "vulns": [{"id": "CVE-1", "fix_versions": ["2.1", "3.0"]}]}
@@ -28,3 +30,12 @@ SKIPPED = {"name": "c", "skip_reason": "Dependency not found"}
 )
 def test_the_verdict(versions, code, message):
     assert verdict(versions) == (code, message)
+
+
+@pytest.mark.long
+def test_a_short_soak_writes_its_samples(tmp_path):
+    run = process("--minutes", 0.3, "--folder", tmp_path, program=[str(TESTS / "soak.py")])
+    assert "by 8 workers" in run.stdout, run.stderr  # growth is detected by a long one
+    rows = rows_of(tmp_path / "soak.csv")
+    assert len(rows) > 3
+    assert max(int(row["processes"]) for row in rows) >= 9
