@@ -10,13 +10,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
+from matplotlib import rcParams, style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
@@ -199,7 +196,7 @@ def draw_dots(path: Path, panels: Sequence[Panel], points: Sequence[Point], capt
 
 
 def _draw_dot(axis: Axes, point: Point, row: int) -> None:
-    color = plt.rcParams["axes.prop_cycle"].by_key()["color"][0]
+    color = rcParams["axes.prop_cycle"].by_key()["color"][0]
     if point.low is not None and point.high is not None:
         axis.hlines(row, point.low, point.high, color=color, linewidth=1.2)
     axis.plot([point.x], [row], marker="o", color=color, linestyle="none")
@@ -215,14 +212,14 @@ def draw_bars(path: Path, panel: Panel, points: Sequence[Point], caption: str = 
     def draw(figure: Figure) -> None:
         axis = figure.subplots()
         _prepare(axis, panel, 1)
-        color = plt.rcParams["axes.prop_cycle"].by_key()["color"][0]
+        color = rcParams["axes.prop_cycle"].by_key()["color"][0]
         axis.bar([p.x for p in points], [p.y for p in points], 0.8, color=color, edgecolor="black", linewidth=0.3)
 
     _write(path, points, draw, caption, width=7.0, height=2.6)
 
 
 def _looks(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
-    cycle = sorted(plt.rcParams["axes.prop_cycle"].by_key().items())  # its keys are a set
+    cycle = sorted(rcParams["axes.prop_cycle"].by_key().items())  # its keys are a set
     names = list(dict.fromkeys(point.series for point in points))
     # after one round of colours each property is shifted, so that no two series look alike
     return {
@@ -325,15 +322,13 @@ def _write(
         n for n in Point.__dataclass_fields__ if not n.startswith("x_") or any(row[n] is not None for row in rows)
     ]
     write_csv(path.with_suffix(".csv"), header, ([row[name] for name in header] for row in rows))
-    with plt.style.context(STYLE):
+    with style.context(STYLE):
         lines = textwrap.wrap(caption, int(width * LETTERS_AN_INCH))
-        figure = plt.figure(figsize=(width, height + 0.16 * len(lines)))
-        try:
-            draw(figure)
-            if lines:
-                figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=8)
-            for kind, omitted in KINDS.items():
-                with replacing(path.with_suffix(f".{kind}")) as temporary:
-                    figure.savefig(temporary, format=kind, metadata=dict.fromkeys(omitted))
-        finally:
-            plt.close(figure)
+        figure = Figure(figsize=(width, height + 0.16 * len(lines)), dpi=rcParams["savefig.dpi"])
+        draw(figure)
+        if lines:
+            figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=8)
+        ConstrainedLayoutEngine().execute(figure)  # once: a figure with this layout repeats it for each format
+        for kind, omitted in KINDS.items():
+            with replacing(path.with_suffix(f".{kind}")) as temporary:
+                figure.savefig(temporary, format=kind, metadata=dict.fromkeys(omitted))

@@ -22,18 +22,11 @@ PUBLISHED, AT_PAPER = "published", "measured"
 """Names of the rows of published tables."""
 
 
-TO_WIDTH = {
-    r"\begin{tabular}": r"\centering\footnotesize\setlength{\tabcolsep}{3pt}%"
-    + "\n"
-    + r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-    + "\n"
-    + r"\begin{tabular}",
-    r"\end{tabular}": r"\end{tabular}%" + "\n}",
-}
-"""Scale a table down to the width of the page, never up."""
-
-OVER_COLUMNS = {r"\begin{table}": r"\begin{table*}", r"\end{table}": r"\end{table*}"}
-"""Set a wide table over both columns of a page, where its text stays legible."""
+SCALED = (
+    r"\centering\footnotesize\setlength{\tabcolsep}{3pt}%",
+    r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+)
+"""Lines that scale a table down to the width of the page, never up."""
 
 COLUMN = 60
 """Signs that fit a line of a column in that size of type."""
@@ -137,23 +130,16 @@ class Table:
 
         A table that is still too wide is scaled. LaTeX numbers tables itself, so the caption loses its own number.
         """
-        import pandas as pd
-
         titles, cells = self.printed()
         sides = "".join("r" if column.form else "l" for column in self.columns if column.title)
-        frame = pd.DataFrame([[_tex(cell) for cell in row] for row in cells], columns=[_tex(title) for title in titles])
-        text: str = frame.to_latex(
-            index=False,
-            column_format=sides,
-            caption=_tex(re.sub(r"^Table \d+: ", "", self.caption)),
-            label=f"tab:{label}",
-            position="t",
-        )
-        notes = "".join(f"% {note}\n" for note in self.notes)
+        head, *body = (" & ".join(map(_tex, line)) + r" \\" for line in (titles, *cells))
         wide = sum(max(map(len, column)) + 1 for column in zip(titles, *cells, strict=True)) > COLUMN
-        for rule, put in {**TO_WIDTH, **(OVER_COLUMNS if wide else {})}.items():
-            text = text.replace(rule, put)
-        return "% needs \\usepackage{booktabs,graphicx}\n" + notes + text
+        table = "table*" if wide else "table"
+        lines = [r"% needs \usepackage{booktabs,graphicx}", *(f"% {note}" for note in self.notes)]
+        caption = _tex(re.sub(r"^Table \d+: ", "", self.caption))
+        lines += [rf"\begin{{{table}}}[t]", rf"\caption{{{caption}}}"]
+        lines += [rf"\label{{tab:{label}}}", *SCALED, rf"\begin{{tabular}}{{{sides}}}", r"\toprule", head, r"\midrule"]
+        return "\n".join([*lines, *body, r"\bottomrule", r"\end{tabular}%", "}", rf"\end{{{table}}}", ""])
 
     def text(self, width: int | None = None) -> str:
         """Return the table for a terminal, by default this one, in the first of its forms that fits the width.

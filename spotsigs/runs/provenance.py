@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -124,6 +125,7 @@ def provenance() -> dict[str, Any]:
     }
 
 
+@cache
 def _version(name: str) -> str | None:
     try:
         return importlib.metadata.version(name)
@@ -131,6 +133,7 @@ def _version(name: str) -> str | None:
         return None
 
 
+@cache
 def _plugins() -> dict[str, str]:
     points = importlib.metadata.entry_points()
     ours = (point for group in points.groups if group.startswith("spotsigs.") for point in points.select(group=group))
@@ -155,6 +158,7 @@ def git(*arguments: str) -> str | None:
     return answer.stdout.strip()
 
 
+@cache
 def _processor() -> str:
     """Return the processor's name from ``/proc/cpuinfo``, or from the platform where there is no such file."""
     try:
