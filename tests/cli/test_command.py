@@ -7,7 +7,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 
 import pyarrow as pa
@@ -134,8 +133,7 @@ def test_a_mistake_is_one_sentence(words, message, capsys):
 
 @pytest.mark.parametrize("words", [["run.py", "data=tiny"], ["-m", "spotsigs", "pairs", "x"]], ids=" ".join)
 def test_outside_of_the_environment_it_prints_what_is_missing(words):
-    bare = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run([sys.executable, "-S", *words], cwd=ROOT, env=bare, capture_output=True, text=True)
+    done = process(program=("-S", *words), environment={"PYTHONPATH": ""})
     assert done.returncode == 1
     assert re.fullmatch(r"error: \w+ is not installed for .*; `.*` .*\n", done.stderr), done.stderr
 

@@ -17,10 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from archives import packed, warc_record
+from in_process import ROOT, process
 
 from spotsigs import kernel_cache
-
-ROOT = Path(__file__).parents[2]
 
 USE = """
 import spotsigs
@@ -122,10 +121,8 @@ def test_a_checkout_without_git_and_a_path_with_spaces_and_letters(tmp_path):
         shutil.copytree(ROOT / name, path / name, ignore=shutil.ignore_patterns("cache"))
     shutil.copy(ROOT / "run.py", path)
     folder = path / "results (1)"
-    done = subprocess.run(
-        [sys.executable, "run.py", "data=tiny", "engine=serial", f"hydra.run.dir='{folder}'"],
-        cwd=path, env=os.environ | {"PATH": ""}, capture_output=True, text=True,
-    )  # fmt: skip
+    words, alone = ("data=tiny", "engine=serial", f"hydra.run.dir='{folder}'"), {"PATH": "", "PYTHONPATH": ""}
+    done = process(*words, program=("run.py",), cwd=path, environment=alone)
     assert done.returncode == 0, done.stderr
     about = json.loads((folder / "run.json").read_text())
     assert about["commit"] is None
@@ -160,11 +157,8 @@ def test_kernels_of_other_sources_are_compiled_again(tmp_path, cached):
     module = tmp_path / "kernels.py"
     for name in ("Former", "Renamed"):  # an upgrade keeps the first one's index
         module.write_text(KERNEL.format(name=name))
-        done = subprocess.run(
-            [sys.executable, "-c", "import kernels"], cwd=tmp_path, capture_output=True, text=True, check=False,
-            env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "NUMBA_DISABLE_JIT": "0"}
-            | {"NUMBA_CACHE_DIR": cached and str(tmp_path / cached)},
-        )  # fmt: skip
+        variables = {"NUMBA_DISABLE_JIT": "0", "NUMBA_CACHE_DIR": cached and str(tmp_path / cached)}
+        done = process(program=("-c", "import kernels"), cwd=tmp_path, environment=variables)
         assert (done.returncode, done.stdout.strip()) == (0, "6"), done.stderr
     assert len(list(tmp_path.rglob("*.nbi"))) == 1
 

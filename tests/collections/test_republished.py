@@ -53,19 +53,9 @@ def releases(tmp_path, monkeypatch):
 
 def test_rules(releases):
     whole = page("Whole", 200)
-    old = {
-        "a.html": page("A", 200),
-        "b.html": page("B", 200),
-        "c.html": page("C", 200),
-        "d.html": page("D", 500),
-        "whole.html": whole,
-        "short.html": page("Short", 20),
-        "index.html": page("Index", 200),
-        "class-tree.html": page("Tree", 200),
-        "_modules/a.html": page("Source", 200),
-        "notes.txt": "text " * 200,
-        "gone.html": page("Moved", 300),
-    }
+    lengths = {"a": 200, "b": 200, "c": 200, "d": 500, "short": 20, "index": 200, "class-tree": 200, "_modules/a": 200}
+    old = {f"{name}.html": page(name.upper(), length) for name, length in lengths.items()}
+    old |= {"whole.html": whole, "notes.txt": "text " * 200, "gone.html": page("Moved", 300)}
     new = {
         "a.html": page("A", 390),  # the same title, at least half as long
         "b.html": page("Other", 900),  # another title, another length
@@ -89,10 +79,10 @@ def test_rules(releases):
 
 
 def test_most_paths_of_a_site(releases):
-    again = {f"again{k}.html": page(f"Again {chr(97 + k)}", 200) for k in range(26)} | {
-        f"both{k}.html": page(f"Both {chr(97 + k)}", 200) for k in range(26)
-    }
-    once = {f"once{k}.html": page(f"Once {chr(97 + k)}", 200) for k in range(26)}
+    again, both, once = (
+        {f"{name}{k}.html": page(f"{name} {chr(97 + k)}", 200) for k in range(26)} for name in ("again", "both", "once")
+    )
+    again |= both
     actual = releases(again | once, {name: text + " more" for name, text in again.items()})
     assert sum("once" in name for name in actual) == 10
     assert len(set(actual.values())) == 40

@@ -30,6 +30,7 @@ from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.containment import Containment
 from spotsigs.records import Corpus, Pairs
+from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.testing import check_matcher, check_signature_scheme, corpus_of, news
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -143,6 +144,19 @@ WRONG = [
     *((IMatch, {name: value}, name) for name, value in (("lexica", 0), ("lexicon_share", 1.0))),
     *((Lcs, {name: value}, name) for name, value in (("buckets", 0), ("smallest", 0), ("max_set", 1), ("sketch", -1))),
     *((Lcs, {name: value}, name) for name, value in (("coherence", 1.0), ("central", 0.0))),
+    (Shingles, {"k": 0}, "k, .* got 0"),
+    (Shingles, {"mod_p": 0}, "mod_p .* got 0"),
+    (SpotSignatures, {"d": 0}, r"spot distance, must be in \[1, 1000\], got 0"),
+    (SpotSignatures, {"c": 0}, r"chain length, must be in \[1, 1000\], got 0"),
+    (SpotSignatures, {"antecedents": []}, "give at least one word"),
+    *((SpotSignatures, {"antecedents": [word]}, "neither a word nor of the form") for word in ("the(2", "")),
+    (SpotSignatures, {"antecedents": ["the(0,3)"]}, r"got \(0,3\)"),
+    (
+        SpotSignatures,
+        {"antecedents": ["@nowhere"]},
+        "no stopword list 'nowhere': give one of prototype, smart, or the ",
+    ),
+    (SpotSignatures, {"stopwords": "nowhere"}, "no stopword list 'nowhere'"),
 ]
 
 

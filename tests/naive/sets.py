@@ -80,10 +80,6 @@ def smallest(numbers: set[int], m: int) -> set[int]:
     return set(sorted(numbers)[:m])
 
 
-def divisible(numbers: set[int], n: int) -> set[int]:
-    return {number for number in numbers if number % n == 0}
-
-
 def positions(shingles: set[int], keys: Sequence[int]) -> set[tuple[int, int]]:
     """Return (position, shingle with the smallest number under the permutation) for each key."""
     if not shingles:
@@ -94,10 +90,6 @@ def positions(shingles: set[int], keys: Sequence[int]) -> set[tuple[int, int]]:
 def resemblance_of_smallest(a: set[int], b: set[int], m: int) -> float:
     union = smallest(a | b, m)
     return len(union & a & b) / len(union)
-
-
-def resemblance_of_divisible(a: set[int], b: set[int]) -> float:
-    return len(a & b) / len(a | b)
 
 
 def common_values(sketches: Sequence[set]) -> Counter:

@@ -93,14 +93,11 @@ def test_words_split_where_elements_do(html):
 @pytest.mark.parametrize(
     "html",
     [
-        b"<div>" * 1_000_000 + b"x" + b"</div>" * 1_000_000,
-        b"<b><i>" * 500_000 + b"x",
-        b"<i></b>" * 300_000 + b"x",
+        b"<div>" * 1_000_000 + b"x" + b"</div>" * 1_000_000, b"<b><i>" * 500_000 + b"x", b"<i></b>" * 300_000 + b"x",
         b"".join(b"<p><font color=%d>" % i for i in range(40_000)) + b"x",
-        b"<table><tr><td>" * 100_000 + b"x",
-        b"<svg>" * 300_000 + b"x",
+        b"<table><tr><td>" * 100_000 + b"x", b"<svg>" * 300_000 + b"x",
     ],
-)
+)  # fmt: skip
 def test_many_tags_take_linear_time(html):
     assert visible(html).split() == ["x"]
 
@@ -123,27 +120,13 @@ GERMAN, RUSSIAN, JAPANESE = "Größe über Flüssen möchte", "Привет, э�
 @pytest.mark.parametrize(
     ("text", "codec", "declared"),
     [
-        (GERMAN, "utf-8", None),
-        (GERMAN, "utf-8-sig", None),
-        (GERMAN, "utf-8", "iso-8859-1"),
-        (GERMAN, "utf-8", "gbk"),
-        (GERMAN, "utf-8", "utf-16"),
-        (GERMAN, "utf-8", "nonsense"),
-        (GERMAN, "cp1252", "ISO-8859-1"),
-        (GERMAN, "cp1252", '"latin1" '),
-        (GERMAN, "cp1252", "utf-8"),
-        (GERMAN, "cp1252", None),
-        (RUSSIAN, "cp1251", None),
-        (RUSSIAN, "koi8-r", None),
-        (RUSSIAN, "koi8-r", "koi8-r"),
-        (JAPANESE, "cp932", "shift_jis"),
-        (JAPANESE, "euc-jp", None),
-        (JAPANESE, "iso2022_jp", None),
-        (JAPANESE, "iso2022_jp", "utf-8"),
-        (JAPANESE, "gb18030", "gb2312"),
-        (GERMAN, "utf-32", None),
+        *((GERMAN, "utf-8", declared) for declared in (None, "iso-8859-1", "gbk", "utf-16", "nonsense")),
+        *((GERMAN, "cp1252", declared) for declared in ("ISO-8859-1", '"latin1" ', "utf-8", None)),
+        (GERMAN, "utf-8-sig", None), (GERMAN, "utf-32", None), (RUSSIAN, "cp1251", None), (RUSSIAN, "koi8-r", None),
+        (RUSSIAN, "koi8-r", "koi8-r"), (JAPANESE, "cp932", "shift_jis"), (JAPANESE, "euc-jp", None),
+        (JAPANESE, "iso2022_jp", None), (JAPANESE, "iso2022_jp", "utf-8"), (JAPANESE, "gb18030", "gb2312"),
     ],
-)
+)  # fmt: skip
 def test_encodings(text, codec, declared):
     assert to_utf8(text.encode(codec), declared).decode() == text
 

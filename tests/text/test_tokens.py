@@ -121,13 +121,11 @@ def texts_of(draw, language):
 
 
 @pytest.mark.parametrize("language", ALPHABETS)
-def test_tokens_of_a_language_by_unicode_data(language):
-    @examples(60)
-    @given(texts_of(language))
-    def check(text):
-        assert tokenize(text).words == cut_by_unicode_data(text)
-
-    check()
+@examples(60)
+@given(st.data())
+def test_tokens_of_a_language_by_unicode_data(language, data):
+    text = data.draw(texts_of(language))
+    assert tokenize(text).words == cut_by_unicode_data(text)
 
 
 @pytest.mark.parametrize("language", sorted(set(ALPHABETS) - {"zh", "ja", "th"}))
