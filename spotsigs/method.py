@@ -154,7 +154,7 @@ class Method:
         """
         given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         notes = {"keep": f" ('largest' and 'smallest' are set by {flag('keep_by')})"}
-        for name in given.keys() & _CHOICES:
+        for name in filter(given.__contains__, _CHOICES):
             given[name] = as_choice(flag(name), given[name], _CHOICES[name], notes.get(name, ""))
         for name, allowed in {"most_text_lost": "(0, 1]", "section_tau": "[0, 1]"}.items():
             value = given.get(name, 1)
