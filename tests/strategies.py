@@ -28,6 +28,11 @@ def is_long() -> bool:
     return settings.get_current_profile_name() == "long"
 
 
+def edges(n: int) -> st.SearchStrategy[tuple[int, int]]:
+    """Draw two of n rows in their order."""
+    return st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda edge: edge[0] < edge[1])
+
+
 MULTISETS = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 5), max_size=8).map(Counter), max_size=12)
 TAUS = (1 / 3, 0.44, 0.5, 0.8, 0.9, 1.0)
 

@@ -10,7 +10,7 @@ from folders import rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 from stores import on_disk
-from strategies import examples, pairs_of
+from strategies import edges, examples, pairs_of
 
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import BY_SCORE, Keep, decide, priority
@@ -19,10 +19,6 @@ from spotsigs.errors import InputError
 from spotsigs.storage.store import Strings
 
 # the promise of leaders
-
-
-def edges_of(n):
-    return st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda pair: pair[0] < pair[1])
 
 
 def weighted(near, n):
@@ -35,7 +31,7 @@ def graphs(draw):
     """Draw pairs of up to 14 documents, their priority, and the decisions of an earlier run on the first of them."""
     n = draw(st.integers(1, 14))
     values = draw(st.sampled_from([[0.5, 0.75, 1.0], [0.5, 0.75, 1.0, float("nan")], [float("nan")]]))
-    near = draw(st.dictionaries(edges_of(n), st.sampled_from(values), max_size=3 * n)) if n > 1 else {}
+    near = draw(st.dictionaries(edges(n), st.sampled_from(values), max_size=3 * n)) if n > 1 else {}
     lengths = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
     dates = draw(st.lists(st.sampled_from([None, "no", "2008-07-20", "2009-01-01"]), min_size=n, max_size=n))
     earlier = draw(st.lists(st.booleans(), max_size=n - 1))
@@ -100,7 +96,7 @@ def test_clusters_and_decisions_on_disk_are_those_in_memory(tmp_path_factory, gr
 
 def drawn_pairs(n):
     values = st.sampled_from([0.5, 1 / 3, 0.1234567, 1.0, float("nan")])
-    return st.dictionaries(edges_of(n), values, max_size=2 * n).map(lambda near: weighted(near, n))
+    return st.dictionaries(edges(n), values, max_size=2 * n).map(lambda near: weighted(near, n))
 
 
 EDGES = [(0, 1, 0.9), (1, 2, 0.5), (3, 4, 1.0)]  # 0 and 2 are connected through 1; 5 is alone
@@ -132,7 +128,7 @@ def test_policies(method, keep, kept, instead):
 @given(st.data())
 def test_decisions_against_counting(data):
     n = data.draw(st.integers(2, 12))
-    near = data.draw(st.dictionaries(edges_of(n), st.sampled_from([0.5, 0.75, 1.0]), max_size=20))
+    near = data.draw(st.dictionaries(edges(n), st.sampled_from([0.5, 0.75, 1.0]), max_size=20))
     pairs = weighted(near, n)
     for method in ClusterMethod:
         groups = cluster(pairs, clusters=method)

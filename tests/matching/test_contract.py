@@ -151,11 +151,7 @@ WRONG = [
     (SpotSignatures, {"antecedents": []}, "give at least one word"),
     *((SpotSignatures, {"antecedents": [word]}, "neither a word nor of the form") for word in ("the(2", "")),
     (SpotSignatures, {"antecedents": ["the(0,3)"]}, r"got \(0,3\)"),
-    (
-        SpotSignatures,
-        {"antecedents": ["@nowhere"]},
-        "no stopword list 'nowhere': give one of prototype, smart, or the ",
-    ),
+    (SpotSignatures, {"antecedents": ["@nowhere"]}, "no stopword list 'nowhere': give one of prototype, smart, or"),
     (SpotSignatures, {"stopwords": "nowhere"}, "no stopword list 'nowhere'"),
 ]
 

@@ -23,7 +23,7 @@ from selectolax.lexbor import LexborHTMLParser
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import precision_recall_fscore_support, recall_score
 from sklearn.metrics.cluster import contingency_matrix
-from strategies import examples, is_long, pairs_of, vectors_of
+from strategies import edges, examples, is_long, pairs_of, vectors_of
 
 from baselines.lsh import Lsh, Scheme
 from baselines.shingles import Shingles
@@ -39,9 +39,7 @@ from spotsigs.text.visible import visible_text
 
 ROOT = Path(__file__).parents[2]
 N = 24
-EDGES = st.sets(
-    st.tuples(st.integers(0, N - 1), st.integers(0, N - 1)).filter(lambda edge: edge[0] < edge[1]), max_size=30
-)
+EDGES = st.sets(edges(N), max_size=30)
 
 
 # clusters and metrics
