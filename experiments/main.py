@@ -75,3 +75,5 @@ def enter() -> None:
         if "debug=true" in sys.argv:
             raise
         sys.exit(sentence(error))
+    finally:
+        terminal.leave()
