@@ -8,7 +8,7 @@ import sys
 import pytest
 from in_process import command
 from stores import PARTS, in_memory, named, run, stories, written
-from test_bad_input import content, former, front_door  # noqa: F401 - fixtures
+from test_bad_input import content, front_door
 
 from spotsigs.errors import InputError
 from spotsigs.outofcore.segments import source_of
@@ -23,7 +23,7 @@ def files(folder):
     return {name: data for name, data in content(folder).items() if name.name != ".lock"}
 
 
-def test_a_run_leaves_the_stores_of_others_in_its_folder_alone(front_door, tmp_path):  # noqa: F811
+def test_a_run_leaves_the_stores_of_others_in_its_folder_alone(tmp_path):
     folder = f"hydra.run.dir={tmp_path}/run"
     assert front_door(*RUN, folder, f"store={tmp_path}/run/store-news")[0] == 0
     before = files(tmp_path / "run" / "store-news")
@@ -33,7 +33,7 @@ def test_a_run_leaves_the_stores_of_others_in_its_folder_alone(front_door, tmp_p
     assert [path.name for path in (tmp_path / "run").glob("store-*")] == ["store-news"]
 
 
-def test_a_store_that_a_stopped_run_made_for_itself_is_removed_unless_the_user_names_it(front_door, tmp_path):  # noqa: F811
+def test_a_store_that_a_stopped_run_made_for_itself_is_removed_unless_the_user_names_it(tmp_path):
     """Two stores with the mark of a run, of which the user names one, and one that has only such a name."""
     of_run, named_one, unmarked = (tmp_path / "run" / f"store-{digit * 16}" for digit in "123")
     for store in (of_run, named_one):
@@ -62,7 +62,7 @@ def test_nothing_is_written_among_the_pages(verb, key, path, place, tmp_path):
     assert content(tmp_path / "pages") == before
 
 
-def test_folders_next_to_the_pages_are_allowed(front_door, tmp_path):  # noqa: F811
+def test_folders_next_to_the_pages_are_allowed(tmp_path):
     (tmp_path / "pages").mkdir()
     for k, row in enumerate(stories(12)):
         (tmp_path / "pages" / f"{k}.txt").write_text(row["text"])

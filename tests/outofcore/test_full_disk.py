@@ -52,7 +52,7 @@ def disk(tmp_path):
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def refused(front_door, words, message):  # noqa: F811
+def refused(words, message):
     code, out, err = front_door(*words)
     assert code == 1, out
     lines = [line for line in err.splitlines() if "pages" not in line]
@@ -80,7 +80,7 @@ RUNS += [(WITHIN, kib) for kib in (0, 100, 1000, 2000, 3000, 3600)]
 
 
 @pytest.mark.parametrize("case", mostly_long(*RUNS, quick=(WITHIN, 1000)))
-def test_a_run(case, front_door, disk, crawl, tmp_path):  # noqa: F811
+def test_a_run(case, disk, crawl, tmp_path):  # noqa: F811
     """Within a budget, finished parts of the new run may be there, too."""
     more, kib = case
     words = ["data=jsonl", f"data.path={crawl}", "engine=serial", *more]
@@ -90,7 +90,7 @@ def test_a_run(case, front_door, disk, crawl, tmp_path):  # noqa: F811
     before = content(run)
     disk.leave(kib)
     message = rf"(the store )?{re.escape(str(run))}\S* cannot be written( or read)?: {FULL}; {ADVICE}"
-    refused(front_door, [*words, f"hydra.run.dir={run}"], message)
+    refused([*words, f"hydra.run.dir={run}"], message)
     after = content(run)
     assert after == before or (more == WITHIN and {name: after[name] for name in before} == before)
     disk.make_space()
@@ -99,14 +99,14 @@ def test_a_run(case, front_door, disk, crawl, tmp_path):  # noqa: F811
 
 
 @pytest.mark.parametrize("kib", mostly_long(0, 100, quick=100))
-def test_a_copy(kib, front_door, results, disk, crawl, tmp_path):  # noqa: F811
+def test_a_copy(kib, results, disk, crawl, tmp_path):  # noqa: F811
     words = ["data=jsonl", f"data.path={crawl}", "engine=serial", f"hydra.run.dir={results}"]
     assert front_door(*words[:-1], f"copy={tmp_path}/copy", f"hydra.run.dir={tmp_path}/undisturbed")[0] == 0
     before = content(results)
     disk.leave(kib)
     copy = disk.place / "copy"
     message = rf"the copy {re.escape(str(copy))} cannot be written: {FULL}; name another folder"
-    refused(front_door, [*words, f"copy={copy}"], message)
+    refused([*words, f"copy={copy}"], message)
     assert content(results) == before
     assert not copy.exists()
     disk.make_space()
@@ -116,7 +116,7 @@ def test_a_copy(kib, front_door, results, disk, crawl, tmp_path):  # noqa: F811
 
 
 @pytest.mark.parametrize("kib", mostly_long(0, 24, quick=None))
-def test_a_table(kib, front_door, disk, tmp_path):  # noqa: F811
+def test_a_table(kib, disk, tmp_path):
     def words(folder):
         chosen = ["experiment=chain_length", "data=tiny", "experiment.step=0.25", "engine=serial"]
         return [*chosen, f"experiment.results={folder}", f"hydra.run.dir={folder}/run"]
@@ -124,7 +124,7 @@ def test_a_table(kib, front_door, disk, tmp_path):  # noqa: F811
     assert front_door(*words(tmp_path / "undisturbed"))[0] == 0
     disk.leave(kib)
     message = rf"{re.escape(str(disk.place))}\S* cannot be written: {FULL}; choose another folder with hydra\.run\.dir="
-    refused(front_door, words(disk.place), message)
+    refused(words(disk.place), message)
     disk.make_space()
     assert front_door(*words(disk.place))[0] == 0
     tables = files(disk.place / "chain_length")
@@ -133,16 +133,16 @@ def test_a_table(kib, front_door, disk, tmp_path):  # noqa: F811
 
 
 @pytest.mark.parametrize("memory", mostly_long((), ("memory=1GB",), quick=()))
-def test_a_read_only_mount(memory, front_door, disk, tmp_path):  # noqa: F811
+def test_a_read_only_mount(memory, disk, tmp_path):
     run = disk.place / "run"
     words = ["data=tiny", "engine=serial", *memory, f"hydra.run.dir={run}"]
     assert front_door(*words, "tau=0.3")[0] == 0
     before = content(disk.place)
     disk.protect("ro")
     message = rf"\S* cannot be written: Read-only file system; {ADVICE}"
-    refused(front_door, words, re.escape(str(run)) + message)
+    refused(words, re.escape(str(run)) + message)
     new = disk.place / "new" / "run"
-    refused(front_door, [*words[:-1], f"hydra.run.dir={new}"], re.escape(str(new.parent)) + message)
+    refused([*words[:-1], f"hydra.run.dir={new}"], re.escape(str(new.parent)) + message)
     assert content(disk.place) == before
     disk.protect("rw")
     assert front_door(*words)[0] == 0

@@ -27,15 +27,10 @@ def named(cases):
     return [pytest.param(case, id=re.sub(r"\W+", "-", case.given)) for case in cases]
 
 
-@pytest.fixture
-def front_door():
-    """Return a function that runs `run.py` and returns its exit code, output and errors."""
-
-    def run(*arguments):
-        done = in_process.front_door(*arguments)
-        return done.returncode, done.stdout, done.stderr
-
-    return run
+def front_door(*arguments):
+    """Run `run.py`, and return its exit code, output and errors."""
+    done = in_process.front_door(*arguments)
+    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +58,7 @@ def agrees(stated, says, here):
     return re.fullmatch(pattern, stated.replace(str(here), "{here}")) is not None
 
 
-def refused(front_door, results, here, arguments, says):
+def refused(results, here, arguments, says):
     before = content(results)
     arguments = [word.replace("{here}", str(here)) for word in arguments]
     place = [f"hydra.sweep.dir={results}"] if "-m" in arguments else [f"hydra.run.dir={results}"]
@@ -79,12 +74,12 @@ def refused(front_door, results, here, arguments, says):
 
 
 @pytest.mark.parametrize("case", named(COLLECTIONS + CONFIGURATION))
-def test_a_run_is_refused_in_one_sentence_and_previous_results_remain(case, front_door, results, tmp_path):
-    refused(front_door, results, tmp_path, case.make(tmp_path), case.says)
+def test_a_run_is_refused_in_one_sentence_and_previous_results_remain(case, results, tmp_path):
+    refused(results, tmp_path, case.make(tmp_path), case.says)
 
 
 @pytest.mark.parametrize("case", named(RECORDS))
-def test_a_bad_record_is_listed_and_stops_only_a_strict_run(case, front_door, results, tmp_path):
+def test_a_bad_record_is_listed_and_stops_only_a_strict_run(case, results, tmp_path):
     arguments = case.make(tmp_path)
     code, out, err = front_door(*arguments, "engine=serial", f"hydra.run.dir={tmp_path}/run")
     assert code == 0, err
@@ -96,7 +91,7 @@ def test_a_bad_record_is_listed_and_stops_only_a_strict_run(case, front_door, re
     assert metrics["documents"] >= 1
     assert "1 record could not be read: see skipped.csv" in out
     says = f"{case.says} (strict=true stops at the first)"
-    refused(front_door, results, tmp_path, [*arguments, "strict=true"], says)
+    refused(results, tmp_path, [*arguments, "strict=true"], says)
 
 
 @pytest.mark.parametrize("case", named(STORES + LIBRARY))
@@ -110,21 +105,21 @@ def test_the_library_refuses_in_one_sentence(case, tmp_path):
         assert (tmp_path / mine).exists() == (tmp_path / mine).parent.exists()
 
 
-def test_debug_shows_the_traceback(front_door, tmp_path):
+def test_debug_shows_the_traceback(tmp_path):
     code, _, err = front_door("data=tiny", "tau=0", "debug=true", f"hydra.run.dir={tmp_path}")
     assert code == 1
     assert "Traceback" in err
 
 
-def test_a_sentence_sends_nothing_to_the_terminal(front_door, results, tmp_path):
+def test_a_sentence_sends_nothing_to_the_terminal(results, tmp_path):
     bad = {"id": "\x1b]0;mine\x07\r\nerror: none\u202e", "text": 3}
     arguments = file("x.jsonl", jsonl(bad), "jsonl", "strict=true")(tmp_path)
     shown = "\\x1b]0;mine\\x07\\r\\nerror: none\\u202e"
     says = f"{shown} (x.jsonl@363): 'text' is of type int, not text (strict=true stops at the first)"
-    refused(front_door, results, tmp_path, arguments, says)
+    refused(results, tmp_path, arguments, says)
 
 
-def test_a_results_folder_below_a_file(front_door, tmp_path):
+def test_a_results_folder_below_a_file(tmp_path):
     (tmp_path / "file").write_text("mine")
     code, _, err = front_door("data=tiny", f"hydra.run.dir={tmp_path}/file/run")
     assert code == 1
@@ -135,15 +130,15 @@ def test_a_results_folder_below_a_file(front_door, tmp_path):
 # what is odd, and no error
 
 
-def finished(front_door, folder, *words):
+def finished(folder, *words):
     """Run in a folder; return the figures."""
     code, _, err = front_door(*words, "engine=serial", f"hydra.run.dir={folder}/run")
     assert code == 0, err
     return json.loads((folder / "run" / "metrics.json").read_text())
 
 
-def run(front_door, folder, rows, *more):
-    return finished(front_door, folder, *file("x.jsonl", jsonl(*rows, good=False), "jsonl")(folder), *more)
+def run(folder, rows, *more):
+    return finished(folder, *file("x.jsonl", jsonl(*rows, good=False), "jsonl")(folder), *more)
 
 
 def page_beside_a_good_one(folder, name, content):
@@ -153,11 +148,11 @@ def page_beside_a_good_one(folder, name, content):
     return "data=folder", f"data.path={folder}/pages"
 
 
-def test_ids_that_repeat_or_look_like_paths_commands_and_formulas(front_door, tmp_path):
+def test_ids_that_repeat_or_look_like_paths_commands_and_formulas(tmp_path):
     ids = ["x", "x", "x#2", "../../etc/passwd", "a\nb", 'c,"d', "=1+1", " @SUM(1)", "$(touch /tmp/owned)", "\x00"]
     ids += ["é" * 300, "{0.__class__}", "%s%n", "<script>alert(1)</script>", "", None, 7, "\ud800"]
     rows = [{"id": name, "text": PROSE} for name in ids]
-    metrics = run(front_door, tmp_path, rows, "idf_min=0", "page=true", f"copy={tmp_path}/copy")
+    metrics = run(tmp_path, rows, "idf_min=0", "page=true", f"copy={tmp_path}/copy")
     assert metrics["documents"] == len(ids)
     assert metrics["pairs"] == len(ids) * (len(ids) - 1) // 2
     names = pd.read_parquet(tmp_path / "run" / "clusters.parquet")["doc"].tolist()
@@ -173,25 +168,25 @@ def test_ids_that_repeat_or_look_like_paths_commands_and_formulas(front_door, tm
     assert not Path("/tmp/owned").exists()
 
 
-def test_clusters_given_for_some(front_door, tmp_path):
+def test_clusters_given_for_some(tmp_path):
     rows = [{"id": str(k), "text": PROSE, **({"cluster": "c"} if k < 2 else {})} for k in range(4)]
-    metrics = run(front_door, tmp_path, rows, "idf_min=0")
+    metrics = run(tmp_path, rows, "idf_min=0")
     assert (metrics["pairs"], metrics["precision"], metrics["recall"]) == (6, 1 / 6, 1)
 
 
-def test_one_document_and_documents_without_signatures(front_door, tmp_path):
-    assert run(front_door, tmp_path, [{"id": "a", "text": PROSE}])["pairs"] == 0
+def test_one_document_and_documents_without_signatures(tmp_path):
+    assert run(tmp_path, [{"id": "a", "text": PROSE}])["pairs"] == 0
     (tmp_path / "other").mkdir()
-    metrics = run(front_door, tmp_path / "other", [{"id": str(k), "text": "x"} for k in range(3)])
+    metrics = run(tmp_path / "other", [{"id": str(k), "text": "x"} for k in range(3)])
     assert (metrics["documents"], metrics["documents_matched"], metrics["pairs"]) == (3, 0, 3)  # copies of one another
 
 
-def test_names_that_are_not_utf8(front_door, tmp_path):
+def test_names_that_are_not_utf8(tmp_path):
     (tmp_path / "pages").mkdir()
     for name in (b"\xff.html", b"\xfe.html", "ü ñ.html".encode()):
         Path(os.fsdecode(bytes(tmp_path / "pages") + b"/" + name)).write_text(PROSE)
     words = ("data=folder", f"data.path={tmp_path}/pages", "idf_min=0", f"copy={tmp_path}/copy")
-    finished(front_door, tmp_path, *words)
+    finished(tmp_path, *words)
     names = pd.read_parquet(tmp_path / "run" / "clusters.parquet")["doc"].tolist()
     assert names == ["\\xfe.html", "\\xff.html", "ü ñ.html"]
 
@@ -201,12 +196,12 @@ def test_names_that_are_not_utf8(front_door, tmp_path):
 
 @pytest.mark.parametrize("text", ["visible", "main", "trafilatura"])
 @pytest.mark.parametrize("tag", ["<div>", "<b>", "<p><table><td>", "<!--", "<a b='", "&lt", "</p>"])
-def test_very_many_tags(front_door, tmp_path, text, tag):
+def test_very_many_tags(tmp_path, text, tag):
     if text == "trafilatura":
         pytest.importorskip("trafilatura")
     n = 10**6 if text == "visible" and is_long() else 10**5
     words = page_beside_a_good_one(tmp_path, "huge.html", f"<p>{PROSE}</p>{tag * n}".encode())
-    metrics = finished(front_door, tmp_path, *words, f"text={text}")
+    metrics = finished(tmp_path, *words, f"text={text}")
     assert metrics["documents"] + metrics["skipped"] == 2
 
 
@@ -215,7 +210,7 @@ def test_very_many_tags(front_door, tmp_path, text, tag):
     [("jsonl", b'{"id": "bad", "text": "'), ("csv", b'id,text\ngood,"'), ("trec", b"<DOC>\n<DOCNO>1</DOCNO>\n")],
 )
 @pytest.mark.parametrize("line", [b"x", b"x" * 99 + b"\n"])
-def test_a_compressed_bomb_is_one_skipped_record(front_door, results, tmp_path, data, head, line):
+def test_a_compressed_bomb_is_one_skipped_record(results, tmp_path, data, head, line):
     """A stream that unpacks to far more than a record may have; the limit is lowered, so that the test is quick."""
     path = tmp_path / f"x.{data}.gz"
     path.write_bytes(gzip.compress(head + line * (8 * (1 << 20) // len(line)), 1))
@@ -227,11 +222,11 @@ def test_a_compressed_bomb_is_one_skipped_record(front_door, results, tmp_path, 
 
 @pytest.mark.long
 @pytest.mark.parametrize("matcher", ["spotsigs", "spotsigs_tight", "lsh_native"])
-def test_a_million_copies_of_one_page(front_door, tmp_path, matcher):
+def test_a_million_copies_of_one_page(tmp_path, matcher):
     """No signature of theirs is rare, so that none is matched; see the library's case, too."""
     line = json.dumps({"text": PROSE}).encode() + b"\n"
     (tmp_path / "x.jsonl").write_bytes(line * 10**6)
-    metrics = finished(front_door, tmp_path, "data=jsonl", f"data.path={tmp_path}/x.jsonl", f"matcher={matcher}")
+    metrics = finished(tmp_path, "data=jsonl", f"data.path={tmp_path}/x.jsonl", f"matcher={matcher}")
     assert (metrics["documents"], metrics["documents_matched"], metrics["pairs"]) == (10**6, 0, 0)
 
 

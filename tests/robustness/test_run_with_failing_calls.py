@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from faults import EVERY, NUMBERS, Denied, copied, denying, sweep
-from test_bad_input import content, front_door  # noqa: F401 - a fixture
+from test_bad_input import content, front_door
 from test_full_disk import files
 
 from experiments.config import sentence
@@ -34,7 +34,7 @@ class Vanishing(Denied):
             self.at = at
 
 
-def ran(front_door, here, denied, more):  # noqa: F811
+def ran(here, denied, more):
     """Run the front door while a call fails; return its code, its sentences, and what it has left."""
     atomic.remove_orphans.cache_clear()
     words = [word.format(here=here) for word in (*CHOSEN, *more)]
@@ -44,25 +44,25 @@ def ran(front_door, here, denied, more):  # noqa: F811
 
 
 @pytest.fixture
-def both(front_door, tmp_path):  # noqa: F811
+def both(tmp_path):
     """Return a folder with the results of a previous run, and a function to the files of the new one."""
     base = tmp_path / "base"
     assert front_door(*CHOSEN, "tau=0.9", f"hydra.run.dir={base}/run")[0] == 0
 
     def undisturbed(more):
         counting = Denied(copied(base, tmp_path / "here"), 0)
-        assert ran(front_door, tmp_path / "here", counting, more) == (0, [])
+        assert ran(tmp_path / "here", counting, more) == (0, [])
         return counting, files(tmp_path / "here")
 
     return base, undisturbed
 
 
-def check_call(front_door, both, here, denied, more, new):  # noqa: F811
+def check_call(both, here, denied, more, new):
     """Fail one call of a run, and check all that is promised; return what came of it."""
     base, _ = both
     copied(base, here)
     old = content(here)
-    code, lines = ran(front_door, here, denied, more)
+    code, lines = ran(here, denied, more)
     called = denied.calls[denied.at - 1]
     if code == 0:
         assert files(here) == new, called
@@ -76,22 +76,22 @@ def check_call(front_door, both, here, denied, more, new):  # noqa: F811
         assert not (here / "copy").exists(), called
         outcome = "refused"
     shutil.rmtree(here / "copy", ignore_errors=True)
-    assert ran(front_door, here, Denied(here, 0), more) == (0, []), called
+    assert ran(here, Denied(here, 0), more) == (0, []), called
     assert files(here) == new, called
     return called[0], outcome
 
 
-def fail_calls(front_door, both, here, number, way, every, first=0):  # noqa: F811
+def fail_calls(both, here, number, way, every, first=0):
     counting, new = both[1](WITHIN[way])
 
     def check(at):
-        return check_call(front_door, both, here, Denied(here, at, number), WITHIN[way], new)
+        return check_call(both, here, Denied(here, at, number), WITHIN[way], new)
 
     return sweep(counting, every, first, check, f"{way}, {errno.errorcode[number]}")
 
 
-def test_some_calls_of_the_front_door_fail_once(front_door, both, tmp_path):  # noqa: F811
-    outcomes = fail_calls(front_door, both, tmp_path / "here", errno.ENOSPC, "with a copy", 70)
+def test_some_calls_of_the_front_door_fail_once(both, tmp_path):
+    outcomes = fail_calls(both, tmp_path / "here", errno.ENOSPC, "with a copy", 70)
     assert any(outcome == "refused" for _, outcome in outcomes)
 
 
@@ -137,16 +137,16 @@ def test_a_published_file_remains_if_its_staging_folder_cannot_be_removed_at_fir
     assert len(written(len(calls))) == len(calls) + 1
 
 
-def test_a_store_that_cannot_be_removed_at_the_end_is_no_fault(front_door, both, tmp_path):  # noqa: F811
+def test_a_store_that_cannot_be_removed_at_the_end_is_no_fault(both, tmp_path):
     """The results stand on their own: where the run's own store stays, the next run removes it."""
     here, more = tmp_path / "here", WITHIN["within a budget"]
     counting, new = both[1](more)
     last = [at for at, (name, path) in enumerate(counting.calls, 1) if name == "replace" and "store-" in path][-1]
     copied(both[0], here)
-    assert ran(front_door, here, Denied(here, last, errno.EACCES), more) == (0, [])
+    assert ran(here, Denied(here, last, errno.EACCES), more) == (0, [])
     assert files(here) == new
     assert list((here / "run").glob("store-*"))
-    assert ran(front_door, here, Denied(here, 0), more) == (0, [])
+    assert ran(here, Denied(here, 0), more) == (0, [])
     assert not list((here / "run").glob("store-*"))
 
 
@@ -158,20 +158,20 @@ def test_a_sentence_names_the_final_path_and_not_the_staging_folder():
 @pytest.mark.long
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("way", WITHIN)
-def test_every_call_of_the_front_door_fails_once(front_door, both, tmp_path, number, way):  # noqa: F811
-    fail_calls(front_door, both, tmp_path / "here", number, way, EVERY, NUMBERS.index(number))
+def test_every_call_of_the_front_door_fails_once(both, tmp_path, number, way):
+    fail_calls(both, tmp_path / "here", number, way, EVERY, NUMBERS.index(number))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("every", [110, 3])
-def test_a_folder_that_vanishes_is_a_sentence_or_made_again(front_door, both, tmp_path, every):  # noqa: F811
+def test_a_folder_that_vanishes_is_a_sentence_or_made_again(both, tmp_path, every):
     more = WITHIN["within a budget"]
     counting, new = both[1](more)
     here = tmp_path / "here"
     for at in range(1, len(counting.calls) + 1, every):
         copied(both[0], here)
-        code, lines = ran(front_door, here, Vanishing(here, at), more)
+        code, lines = ran(here, Vanishing(here, at), more)
         assert code == 0 or (code == 1 and len(lines) == 1 and lines[0].startswith("error: ")), (at, lines)
-        again = ran(front_door, here, Denied(here, 0), more)
+        again = ran(here, Denied(here, 0), more)
         assert again == (0, []), (at, lines, again)
         assert files(here) == new
