@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from in_process import command
 from naive import against as naive
 from strategies import examples
-from test_engines import available
+from test_engines import needs
 
 from spotsigs import SpotSignatures, dedup, near_duplicates
 from spotsigs.text.tokens import tokenize
@@ -87,16 +87,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize(
-    "way",
-    [
-        pytest.param(
-            way,
-            marks=[pytest.mark.long, pytest.mark.skipif(not available("distributed"), reason="needs distributed")]
-            if "dask" in way
-            else [],
-        )
-        for way in WAYS
-    ],
+    "way", [pytest.param(way, marks=needs("distributed") if "dask" in way else []) for way in WAYS]
 )
 def test_memory_budgets_and_engines_give_the_same_bytes(inputs, way):
     folder, pages, reference = inputs

@@ -16,7 +16,7 @@ import pytest
 from in_process import started
 from runs import logged
 from stores import run, stories, written
-from test_engines import available
+from test_engines import needs
 
 from spotsigs.storage.atomic import alone
 from spotsigs.storage.store import claim
@@ -74,10 +74,9 @@ if __name__ == "__main__":
         print(f"done {task}\\n", end="", flush=True)
 """
 
-ENGINES = ["processes"] + [
-    pytest.param(name, marks=[pytest.mark.long, pytest.mark.skipif(not available(module), reason=f"no {name}")])
-    for name, module in (("dask", "distributed"), ("ray", "ray"))
-]
+ENGINES = [
+    "processes", pytest.param("dask", marks=needs("distributed")), pytest.param("ray", marks=needs("ray"))
+]  # fmt: skip
 
 
 @pytest.fixture

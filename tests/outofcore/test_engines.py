@@ -27,18 +27,16 @@ def available(module):
     return importlib.util.find_spec(module) is not None
 
 
+def needs(module):
+    """Return the marks of a test of an engine that may not be installed."""
+    return [pytest.mark.long, pytest.mark.skipif(not available(module), reason=f"needs {module}")]
+
+
 ENGINES = [
-    pytest.param(Serial(), id="serial"),
-    pytest.param(Processes(workers=2), id="processes"),
-    pytest.param(
-        Dask(workers=2),
-        id="dask",
-        marks=[pytest.mark.long, pytest.mark.skipif(not available("distributed"), reason="needs distributed")],
-    ),
-    pytest.param(
-        Ray(workers=2), id="ray", marks=[pytest.mark.long, pytest.mark.skipif(not available("ray"), reason="needs ray")]
-    ),
-]
+    pytest.param(Serial(), id="serial"), pytest.param(Processes(workers=2), id="processes"),
+    pytest.param(Dask(workers=2), id="dask", marks=needs("distributed")),
+    pytest.param(Ray(workers=2), id="ray", marks=needs("ray")),
+]  # fmt: skip
 
 
 def sent():
