@@ -218,6 +218,9 @@ RUN = {
 }  # fmt: skip
 
 
+OTHER = [{"data": "newsframes"}, {"matcher": "spotsigs_tight"}, {"tau": 0.45}, {"idf_max": 1}]
+
+
 class TestPublishedRow:
     def test_a_run_of_table_1_has_its_row(self):
         row = published_row(RUN, ["matcher=spotsigs", "tau=0.44", "data.seed=5"])
@@ -233,13 +236,8 @@ class TestPublishedRow:
     @pytest.mark.parametrize(
         ("other", "overrides"),
         [
-            ({"data": "newsframes"}, []),
-            ({"matcher": "spotsigs_tight"}, []),
-            ({"tau": 0.45}, []),
-            ({"idf_max": 1.0}, []),
-            ({}, ["signature.d=1"]),
-            ({}, ["boilerplate=remove"]),
-            ({}, ["data.pages=200"]),
+            *((other, []) for other in OTHER),
+            *(({}, [word]) for word in ("signature.d=1", "boilerplate=remove", "data.pages=200")),
         ],
     )
     def test_another_run_has_none(self, other, overrides):

@@ -95,10 +95,7 @@ def test_which_page_stays():
     ("pages", "message"),
     [
         ({"a": PAGE, "b": PAGE}, "iterates over its keys"),
-        (
-            pd.DataFrame({"body": PAGES}),
-            "neither a column .text. nor .html.; name one by text= or html=; its columns are body",
-        ),
+        (pd.DataFrame({"body": PAGES}), "neither a column .text. nor .html.; .* text= or html=; its columns are body"),
         ([{"body": PAGE}], "neither .*; its columns are body"),
         (PAGE, "got a single one"),
         (7, "contains no pages"),

@@ -181,31 +181,34 @@ def flipped(data, at):
     return data[:at] + bytes([data[at] ^ 255]) + data[at + 1 :]
 
 
+GZIP, CHUNKED = b"Content-Encoding: gzip", b"Transfer-Encoding: chunked"
+ONE_CHUNK = b"%x\r\n%b" % (len(PAGE), PAGE)
 ZIPPED, BROTLI, DEFLATED = gzip.compress(PAGE, mtime=0), brotli.compress(PAGE), zlib.compress(PAGE)
 
 
 @pytest.mark.parametrize(
     ("headers", "body"),
     [
-        ([b"Content-Encoding: gzip"], flipped(ZIPPED, len(ZIPPED) - 7)),  # its checksum
-        ([b"Content-Encoding: gzip"], ZIPPED[:-9]),
-        ([b"Content-Encoding: gzip"], ZIPPED + ZIPPED[:40]),
-        ([b"Content-Encoding: br"], BROTLI[:-4]),
-        ([b"Content-Encoding: br"], flipped(BROTLI, 9)),
-        ([b"Content-Encoding: deflate"], DEFLATED[:-5]),
-        ([b"Content-Encoding: deflate"], flipped(DEFLATED, 20)),
-        ([b"Transfer-Encoding: chunked"], b"ffff\r\n" + PAGE),
-        ([b"Transfer-Encoding: chunked"], b"123456789abcdef\r\n" + PAGE),
-        ([b"Transfer-Encoding: chunked"], b"3\r\nabc\r\nno chunk"),
+        *(
+            ([GZIP], body)
+            for body in (
+                flipped(ZIPPED, len(ZIPPED) - 7),  # its checksum
+                *(ZIPPED[:-9], ZIPPED + ZIPPED[:40], b"\r\n" + ZIPPED[:-9], b"x" + ZIPPED),  # neither gzip nor text
+            )
+        ),
+        *(([b"Content-Encoding: br"], body) for body in (BROTLI[:-4], flipped(BROTLI, 9))),
+        *(([b"Content-Encoding: deflate"], body) for body in (DEFLATED[:-5], flipped(DEFLATED, 20))),
+        *(
+            ([CHUNKED], body)
+            for body in (
+                *(b"ffff\r\n" + PAGE, b"123456789abcdef\r\n" + PAGE, b"3\r\nabc\r\nno chunk"),
+                *(ONE_CHUNK + b"\r\n", ONE_CHUNK, b"\r\n" + ONE_CHUNK + b"\r\n"),  # no last chunk
+            )
+        ),
         ([b"Transfer-Encoding:", b" chunked"], b"ffff\r\n" + PAGE),
-        ([b"Transfer-Encoding: chunked"], b"%x\r\n%b\r\n" % (len(PAGE), PAGE)),  # no last chunk
-        ([b"Transfer-Encoding: chunked"], b"%x\r\n%b" % (len(PAGE), PAGE)),
-        ([b"Transfer-Encoding: chunked"], b"\r\n%x\r\n%b\r\n" % (len(PAGE), PAGE)),
         ([b"Content-Length: %d" % (len(PAGE) + 1)], PAGE),
-        ([b"Content-Length: %d" % len(ZIPPED), b"Content-Encoding: gzip"], ZIPPED[:-9]),
-        ([b"Content-Length: %d" % (len(ZIPPED) + 5), b"Content-Encoding: gzip"], ZIPPED),
-        ([b"Content-Encoding: gzip"], b"\r\n" + ZIPPED[:-9]),
-        ([b"Content-Encoding: gzip"], b"x" + ZIPPED),  # neither gzip nor text
+        ([b"Content-Length: %d" % len(ZIPPED), GZIP], ZIPPED[:-9]),
+        ([b"Content-Length: %d" % (len(ZIPPED) + 5), GZIP], ZIPPED),
         ([b"Content-Encoding: zstd"], b"\n" + PACK[".zst"](PAGE)[:-4]),
     ],
 )
@@ -217,22 +220,17 @@ def test_damaged_bodies_are_reported(headers, body):
 @pytest.mark.parametrize(
     ("headers", "body"),
     [
-        ([b"Content-Encoding: gzip"], gzip.compress(PAGE[:50], mtime=0) + gzip.compress(PAGE[50:], mtime=0)),
-        ([b"Content-Encoding: gzip"], ZIPPED + b"\0\0 behind"),
-        ([b"Content-Encoding: gzip", b"Content-Encoding: br"], brotli.compress(ZIPPED)),
-        (
-            [b"Content-Encoding: gzip", b"Transfer-Encoding:", b"\tchunked"],
-            b"%x\r\n%b\r\n0\r\n" % (len(ZIPPED), ZIPPED),
-        ),
-        ([b"Transfer-Encoding: chunked"], b"%012x\r\n%b\r\n0\r\n" % (len(PAGE), PAGE)),
-        ([b"Content-Encoding: gzip"], b"\r\n" + ZIPPED),
+        ([GZIP], gzip.compress(PAGE[:50], mtime=0) + gzip.compress(PAGE[50:], mtime=0)),
+        ([GZIP], ZIPPED + b"\0\0 behind"),
+        ([GZIP, b"Content-Encoding: br"], brotli.compress(ZIPPED)),
+        ([GZIP, b"Transfer-Encoding:", b"\tchunked"], b"%x\r\n%b\r\n0\r\n" % (len(ZIPPED), ZIPPED)),
+        ([CHUNKED], b"%012x\r\n%b\r\n0\r\n" % (len(PAGE), PAGE)),
+        ([GZIP], b"\r\n" + ZIPPED),
         ([b"Content-Encoding: zstd"], b"\r\n\r\n" + PACK[".zst"](PAGE)),
-        ([b"Transfer-Encoding: chunked"], b"\r\n%x\r\n%b\r\n0\r\n" % (len(PAGE), PAGE)),
-        ([b"Content-Length: %d" % len(PAGE)], PAGE),
-        ([b"Content-Length: 5"], PAGE),
-        ([b"Content-Length: many"], PAGE),
-        ([b"Content-Length: 999999", b"Content-Encoding: gzip"], PAGE),  # undone, the length is that of other bytes
-        ([b"Content-Length: 999999", b"Transfer-Encoding: chunked"], b"%x\r\n%b\r\n0\r\n" % (len(PAGE), PAGE)),
+        ([CHUNKED], b"\r\n" + ONE_CHUNK + b"\r\n0\r\n"),
+        *(([b"Content-Length: " + length], PAGE) for length in (b"%d" % len(PAGE), b"5", b"many")),
+        ([b"Content-Length: 999999", GZIP], PAGE),  # undone, the length is that of other bytes
+        ([b"Content-Length: 999999", CHUNKED], ONE_CHUNK + b"\r\n0\r\n"),
         *(([b"Content-Encoding: " + name], PAGE) for name in (b"gzip", b"br", b"deflate")),  # undone by the crawler
     ],
 )

@@ -56,12 +56,9 @@ def check(tmp_path_factory, documents, tau, memory, new_from, partition_keys):
 
 @examples(20, long=400)
 @given(
-    documents=collections(largest=20),
-    tau=st.sampled_from([0.01, 0.1, *TAUS]),
-    memory=BUDGETS,
-    new_from=st.integers(0, 9),
-    partition_keys=KEYS,
-)
+    documents=collections(largest=20), tau=st.sampled_from([0.01, 0.1, *TAUS]), memory=BUDGETS,
+    new_from=st.integers(0, 9), partition_keys=KEYS,
+)  # fmt: skip
 def test_pairs_are_those_of_every_two_rows(tmp_path_factory, documents, tau, memory, new_from, partition_keys):
     check(tmp_path_factory, documents, tau, memory, new_from, partition_keys)
 
@@ -74,11 +71,9 @@ def test_pairs_at_the_threshold_are_found(tmp_path_factory, drawn, memory, parti
 
 @examples(2, long=60)
 @given(
-    seed=st.integers(0, 10**6),
-    tau=st.floats(0.02, 1.0),
-    memory=st.sampled_from([150_000, 10**8]),
+    seed=st.integers(0, 10**6), tau=st.floats(0.02, 1.0), memory=st.sampled_from([150_000, 10**8]),
     new_from=st.sampled_from([0, 0, 90]),
-)
+)  # fmt: skip
 def test_pairs_are_those_of_the_join_in_memory(tmp_path_factory, seed, tau, memory, new_from):
     """Rows so long that several shared units are required, skewed, with copies, in some forty parts."""
     tasks.LEAST_TOKENS = 250
