@@ -48,7 +48,7 @@ class Csv(RowCollection):
         require(len(self.delimiter) == 1, f"delimiter must be one character, got {self.delimiter!r}")
 
     def fault(self, path: Path) -> str | None:
-        """Return why a file is not CSV; an empty one is."""
+        """Return why a file is not CSV; None if it is, as an empty one."""
         head = read_head(path)
         if fault := wide_fault(head):
             return fault

@@ -36,7 +36,7 @@ class Jsonl(RowCollection):
     """
 
     def fault(self, path: Path) -> str | None:
-        """Return why a file is not JSON lines; an empty one is."""
+        """Return why a file is not JSON lines; None if it is, as an empty one."""
         head = read_head(path)
         match = _LINE.search(head)
         is_text = b"\0" not in head[: match.start()] if match else not head.strip()

@@ -35,7 +35,7 @@ class Parquet(RowCollection):
     """
 
     def fault(self, path: Path) -> str | None:
-        """Return why a file is not Parquet."""
+        """Return why a file is not Parquet; None if it is."""
         try:
             _opened(path)
         except (pa.ArrowException, ValueError) as error:

@@ -40,7 +40,7 @@ class Trec(FileCollection):
     """
 
     def fault(self, path: Path) -> str | None:
-        """Return why a file is not in TREC form."""
+        """Return why a file is not in TREC form; None if it is."""
         match = _OPENS.search(head := read_head(path))
         if match and re.match(rb"[ \t]*\r(?!\n)", head[match.end() :]):
             return "its lines end in carriage returns alone; write line feeds: tr '\\r' '\\n'"
