@@ -192,7 +192,7 @@ def leaders_of(
     kernels.find_leaders(batch, tau, state.covered)
     covered = np.flatnonzero(state.covered)
     units = state.units(covered, state.rows[covered])
-    find_nearest(state, rows, units, batch, tau, both=options.both, threads=threads)
+    find_nearest(state, units, rows, batch, tau, both=options.both, threads=threads)
     state.join_sets(False)
     clusters = state.clusters()
     return clusters, state.pairs(clusters, gathered(vectors.lengths, exact_duplicates.representatives), options.both)
@@ -232,8 +232,8 @@ def batched(units: Units, rows: Prefixed, n_signatures: int) -> Indexed:
 
 def find_nearest(
     state: Undecided,
-    rows: Prefixed,
     units: Units,
+    rows: Prefixed,
     batch: Indexed,
     tau: float,
     *,

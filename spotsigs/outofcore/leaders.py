@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.clustering.leaders import LeaderOptions, Undecided, batched, find_nearest, prefixed
-from spotsigs.matching.leader_kernels import Indexed, Prefixed, find_leaders
+from spotsigs.matching.leader_kernels import Indexed, Prefixed, Units, find_leaders
 from spotsigs.outofcore.prefix_partition_kernels import KEY_BITS
 from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_ROW, cut_rows
-from spotsigs.records import Clusters, Pairs
+from spotsigs.records import Clusters, IntArray, Pairs
 from spotsigs.storage.store import Reader, open_vectors
 
 BYTES_A_LEADER_ENTRY = 64
@@ -35,63 +35,50 @@ def leaders_on_disk(store: str | Path, tau: float, options: LeaderOptions, *, me
     The documents and a round of their rows use ``memory`` bytes, which a single row can exceed.
     """
     stored = open_vectors(store)
-    n, reader = len(stored), stored.store
+    n = len(stored)
     state = Undecided.build(stored.exact_duplicates, options)
     state.join_sets(True)
     row_of = gathered(scattered(np.arange(n, dtype=np.int32), stored.rows), state.rows)
-    rows = _RowsOnDisk(reader, tau, max(memory - n * BYTES_A_RESULT, memory // 8))
-    start, by_row = 0, np.argsort(row_of, kind="stable").astype(np.int32)
-    while len(numbers := _next(state, start, row_of, stored.vectors.indptr, rows.memory // 2)):
+    rows, start = _RowsOnDisk(stored.store, row_of, tau, max(memory - n * BYTES_A_RESULT, memory // 8)), 0
+    while len(numbers := _next(state, start, rows)):
         start = int(numbers[-1]) + 1
-        known, at = np.unique(row_of[numbers], return_inverse=True)
-        prefixes = rows.some(known)
-        batch = batched(state.units(numbers, at), prefixes, stored.vectors.n_signatures)
-        del prefixes
+        batch = batched(*rows.of(state, numbers), stored.vectors.n_signatures)
         covered = np.zeros(len(numbers), np.bool_)
         find_leaders(batch, tau, covered)
         state.covered[numbers] = covered
-        _cover(state, batch, rows, by_row, row_of, start, options.both)
+        _cover(state, batch, rows, start, options.both)
     state.join_sets(False)
     clusters = state.clusters()
     return clusters, state.pairs(clusters, stored.compared_lengths(), options.both)
 
 
-def _next(
-    state: Undecided, start: int, row_of: NDArray[np.int32], indptr: NDArray[np.int64], memory: int
-) -> NDArray[np.int64]:
-    """Return the next units without a leader whose rows fit into memory, at least one."""
+def _next(state: Undecided, start: int, rows: _RowsOnDisk) -> NDArray[np.int64]:
+    """Return the next units without a leader whose rows fit into half of the memory, at least one."""
+    memory = rows.memory // 2
     numbers = start + np.flatnonzero(~state.covered[start : start + max(memory // BYTES_A_ROW, 1)])
     if not len(numbers):
         numbers = start + np.flatnonzero(~state.covered[start:])[:1]
-    sizes = indptr[row_of[numbers] + 1] - indptr[row_of[numbers]]
+    sizes = rows.indptr[rows.row_of[numbers] + 1] - rows.indptr[rows.row_of[numbers]]
     used = np.cumsum(sizes * BYTES_A_LEADER_ENTRY + BYTES_A_ROW)
     return numbers[: max(int(np.searchsorted(used, memory, side="right")), 1)]
 
 
-def _cover(
-    state: Undecided,
-    batch: Indexed,
-    rows: _RowsOnDisk,
-    by_row: NDArray[np.int32],
-    row_of: NDArray[np.int32],
-    start: int,
-    both: bool,
-) -> None:
+def _cover(state: Undecided, batch: Indexed, rows: _RowsOnDisk, start: int, both: bool) -> None:
     """Compare the leaders of a round with all units that are no leaders: those that are covered, and later ones."""
     for begin, end in rows.spans():
-        first, last = np.searchsorted(row_of, [begin, end], sorter=by_row)
-        numbers = by_row[first:last]
+        first, last = np.searchsorted(rows.row_of, [begin, end], sorter=rows.by_row)
+        numbers = rows.by_row[first:last]
         numbers = numbers[state.covered[numbers] | (numbers >= start)]
         if len(numbers):
-            known, at = np.unique(row_of[numbers], return_inverse=True)
-            find_nearest(state, rows.some(known), state.units(numbers, at), batch, rows.tau, both=both)
+            find_nearest(state, *rows.of(state, numbers), batch, rows.tau, both=both)
 
 
 class _RowsOnDisk:
     """Rows of a store, of which as many are read at a time as fit into an eighth of the memory."""
 
-    def __init__(self, reader: Reader, tau: float, memory: int) -> None:
-        self.reader, self.tau, self.memory = reader, tau, memory
+    def __init__(self, reader: Reader, row_of: NDArray[np.int32], tau: float, memory: int) -> None:
+        self.reader, self.row_of, self.tau, self.memory = reader, row_of, tau, memory
+        self.by_row = np.argsort(row_of, kind="stable").astype(np.int32)  # units
         self.indptr = reader.array("indptr", np.int64)
         self.first = int(np.searchsorted(reader.array("lengths", np.int64), 1))  # empty rows are in no pair
         self.edges = cut_rows(self.indptr, self.first, memory // 8, BYTES_A_LEADER_ENTRY, BYTES_A_ROW)
@@ -100,7 +87,12 @@ class _RowsOnDisk:
         """Iterate over the ranges of rows that are read at once."""
         return pairwise(self.edges.tolist())
 
-    def some(self, wanted: NDArray[np.int32]) -> Prefixed:
+    def of(self, state: Undecided, numbers: IntArray) -> tuple[Units, Prefixed]:
+        """Return some units, and read their rows."""
+        known, at = np.unique(self.row_of[numbers], return_inverse=True)
+        return state.units(numbers, at), self._some(known)
+
+    def _some(self, wanted: NDArray[np.int32]) -> Prefixed:
         """Read some rows, in ascending order, and find their prefixes."""
         kinds = {"ids": np.int32, "counts": np.int32, "marks": np.uint16}
         columns = [[np.empty(0, kind)] for kind in kinds.values()]
