@@ -306,12 +306,7 @@ class Method:
         return joined(self.matcher)
 
     def match(
-        self,
-        collection: Collection | VectorCollection,
-        engine: Engine,
-        *,
-        strict: bool = False,
-        listed: bool = True,
+        self, collection: Collection | VectorCollection, engine: Engine, *, strict: bool = False, listed: bool = True
     ) -> Matched[Signatures, Pairs]:
         """Find all pairs of a collection that fits into memory, or, unless `listed`, only what `decide` needs.
 

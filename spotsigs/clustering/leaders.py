@@ -192,7 +192,7 @@ def leaders_of(
     kernels.find_leaders(batch, tau, state.covered)
     covered = np.flatnonzero(state.covered)
     units = state.units(covered, state.rows[covered])
-    find_nearest(state, units, rows, batch, tau, both=options.both, threads=threads)
+    find_nearest(state, units, rows, batch, tau, options.both, threads)
     state.join_sets(False)
     clusters = state.clusters()
     return clusters, state.pairs(clusters, gathered(vectors.lengths, exact_duplicates.representatives), options.both)
@@ -231,14 +231,7 @@ def batched(units: Units, rows: Prefixed, n_signatures: int) -> Indexed:
 
 
 def find_nearest(
-    state: Undecided,
-    units: Units,
-    rows: Prefixed,
-    batch: Indexed,
-    tau: float,
-    *,
-    both: bool = False,
-    threads: int | None = None,
+    state: Undecided, units: Units, rows: Prefixed, batch: Indexed, tau: float, both: bool, threads: int | None = None
 ) -> None:
     """Find the most similar leader of some units among those of a batch, which cover them."""
     out = state.nearest, state.similarity

@@ -70,7 +70,7 @@ def _cover(state: Undecided, batch: Indexed, rows: _RowsOnDisk, start: int, both
         numbers = rows.by_row[first:last]
         numbers = numbers[state.covered[numbers] | (numbers >= start)]
         if len(numbers):
-            find_nearest(state, *rows.of(state, numbers), batch, rows.tau, both=both)
+            find_nearest(state, *rows.of(state, numbers), batch, rows.tau, both)
 
 
 class _RowsOnDisk:

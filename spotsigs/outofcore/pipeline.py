@@ -275,11 +275,7 @@ class Store:
         laid_out = perf_counter()
         pairs = self._join(stored, new_from, crossed and new_from > 0) if listed else PairFiles((), len(stored))
         self._require_unchanged(made)
-        seconds = {
-            "extract": extract_seconds,
-            "sort_hash": laid_out - extracted,
-            "cluster": perf_counter() - laid_out,
-        }
+        seconds = {"extract": extract_seconds, "sort_hash": laid_out - extracted, "cluster": perf_counter() - laid_out}
         return Matched(
             doc_ids=stored.doc_ids,
             signatures=segments,
@@ -359,8 +355,7 @@ class Store:
         known = known_source(batch)
         made, wanted = (boilerplate_of(scheme["type"]) for scheme in (known["scheme"], identity(self.method.signature)))
         require(
-            made is wanted,
-            f"the store {self.folder} was made with {option('boilerplate', made.value)}; give the same",
+            made is wanted, f"the store {self.folder} was made with {option('boilerplate', made.value)}; give the same"
         )
         for key, value, name in (("text", self.method.text, "text="), ("scheme", self.method.signature, "signature=")):
             changed = difference(known[key], identity(value))

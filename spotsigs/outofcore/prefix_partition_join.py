@@ -62,8 +62,7 @@ def join_store(
     stored = open_vectors(store)
     facts: dict[str, Any] = {"checksum": fingerprint(store), "tau": tau, "new_from": new_from, "memory": memory}
     require(
-        not claim(folder, JOB, facts),
-        f"{folder} contains the pairs of another join; give another path or delete it",
+        not claim(folder, JOB, facts), f"{folder} contains the pairs of another join; give another path or delete it"
     )
     job = JoinJob(
         store=absolute(store),

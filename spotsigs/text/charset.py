@@ -19,13 +19,7 @@ _DECLARED = re.compile(
 _PROLOGUE = 4096  # bytes that are searched for a declaration and for zero bytes
 _ASCII = bytes(range(128))
 # Browsers decode these labels as the vendor's superset; Python's codec of the same name is the bare standard.
-_SUPERSETS = {
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "gbk": "gb18030",
-    "big5": "big5hkscs",
-    "iso8859-11": "cp874",
-}
+_SUPERSETS = {"shift_jis": "cp932", "euc_kr": "cp949", "gbk": "gb18030", "big5": "big5hkscs", "iso8859-11": "cp874"}
 
 
 _WIDE = (
