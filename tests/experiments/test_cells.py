@@ -179,7 +179,7 @@ class TestTiming:
         assert quotient("x", clean, {"over_s": 60.0}) is None
         assert cost({"over_s": 60.0})["total_ms"] == "over 60 s"
 
-    def test_vectors_survive_the_file(self, stored, tmp_path):
+    def test_vectors_are_read_as_they_were_written(self, stored, tmp_path):
         drawn, kept = stored.source.collection.vectors(), stored.extracted().vectors
         np.testing.assert_array_equal(kept.ids, drawn.ids)
         np.testing.assert_array_equal(kept.counts, drawn.counts)

@@ -52,7 +52,7 @@ def test_rules(rule, fact, verdict):
     assert rule.judge(Fact(name="x", value=value, low=low, high=high))[0] is verdict
 
 
-def test_facts_survive_the_file(tmp_path):
+def test_facts_are_read_as_they_were_written(tmp_path):
     facts = [Fact(name="a", value=1 / 3, low=0.1, high=0.5), Fact(name="b, with comma", value=True, text="yes")]
     write_facts(tmp_path / "facts.csv", facts)
     back = read_facts(tmp_path / "facts.csv")

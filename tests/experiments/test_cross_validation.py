@@ -179,18 +179,18 @@ def test_each_half_is_evaluated_at_the_threshold_of_the_other(archives, tmp_path
         inside = [k for k in range(len(pairs)) if half[pairs.i[k]] and half[pairs.j[k]]]
         number = {row: k for k, row in enumerate(rows.tolist())}
         i, j = (np.array([number[int(side[k])] for k in inside], np.int32) for side in (pairs.i, pairs.j))
-        own = Pairs(i, j, pairs.similarity[inside], len(rows))
-        return evaluate(own, Truth(truth.labels[rows], truth.names), resamples=0)
+        of_half = Pairs(i, j, pairs.similarity[inside], len(rows))
+        return evaluate(of_half, Truth(truth.labels[rows], truth.names), resamples=0)
 
     for split in range(3):
-        for own, other in ((0, 1), (1, 0)):
+        for number, other in ((0, 1), (1, 0)):
             curve = np.nan_to_num([quality(halves[split, other], tau).f1 for tau in taus])
-            assert figures["tau"][split][own] == taus[int(np.argmax(curve))]
-            assert figures["development"][split][0][own] == pytest.approx(curve.max(), abs=1e-6)
-            expected = quality(halves[split, own], figures["tau"][split][own])
-            assert figures["f1"][split][0][own] == pytest.approx(expected.f1, abs=1e-6)
-            assert figures["macro_f1"][split][own] == pytest.approx(expected.macro.f1, abs=1e-6)
-            assert figures["lost"][split][0][own] == pytest.approx(expected.lost, abs=1e-6)
+            assert figures["tau"][split][number] == taus[int(np.argmax(curve))]
+            assert figures["development"][split][0][number] == pytest.approx(curve.max(), abs=1e-6)
+            expected = quality(halves[split, number], figures["tau"][split][number])
+            assert figures["f1"][split][0][number] == pytest.approx(expected.f1, abs=1e-6)
+            assert figures["macro_f1"][split][number] == pytest.approx(expected.macro.f1, abs=1e-6)
+            assert figures["lost"][split][0][number] == pytest.approx(expected.lost, abs=1e-6)
     over = OverSplits((figures, figures))
     low, high = over.interval("f1")
     assert low <= over.value("f1") + 0.2

@@ -76,8 +76,8 @@ def test_pooled_curves_have_the_mean_and_its_interval():
     curves[1].cells[2]["precision"] = np.nan  # undefined on one collection
     del curves[2].rows[1]["lost_low"]
     mean = pooled(curves)
-    wanted = [np.mean([curve.values("f1")[at] for curve in curves]) for at in range(3)]
-    np.testing.assert_allclose(mean.values("f1"), wanted)
+    expected = [np.mean([curve.values("f1")[at] for curve in curves]) for at in range(3)]
+    np.testing.assert_allclose(mean.values("f1"), expected)
     assert mean.values("precision")[2] == pytest.approx(np.mean([curves[k].values("precision")[2] for k in (0, 2)]))
     assert mean.taus == curves[0].taus
     samples = np.mean([curve.crossed for curve in curves], axis=0)
@@ -85,7 +85,7 @@ def test_pooled_curves_have_the_mean_and_its_interval():
     assert np.isnan(mean.interval("macro_f1")).all()
     assert mean.tallies[0].shape[1] == sum(curve.tallies[0].shape[1] for curve in curves)
     row = mean.row(1)
-    assert (row["f1"], row["method"], row["lost_low"]) == (pytest.approx(wanted[1]), "m", None)
+    assert (row["f1"], row["method"], row["lost_low"]) == (pytest.approx(expected[1]), "m", None)
     assert (row["f1_low"], row["f1_high"]) == tuple(mean.interval("f1")[:, 1])
     assert pooled(curves[:1]) is curves[0]
 

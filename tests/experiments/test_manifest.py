@@ -167,7 +167,7 @@ class TestRunsOfAnExperiment:
         assert "seed=3 is not the default configuration" in self.run()
         assert contents(results / "figure4") == before
 
-    def test_an_interrupted_one_leaves_nothing(self, results):
+    def test_an_interrupted_one_writes_nothing(self, results):
         def interrupt(work):
             assert (work.folder / "figure4.csv").exists()
             raise KeyboardInterrupt

@@ -87,9 +87,9 @@ class TestTruth:
     @pytest.fixture
     def mirror(self, tmp_path):
         for source in sorted((ROOT / "data/tiny").rglob("*.html")):
-            place = tmp_path / "pages" / f"host{len(source.name) % 3}.example" / f"{source.parent.name}-{source.name}"
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, place)
+            target = tmp_path / "pages" / f"host{len(source.name) % 3}.example" / f"{source.parent.name}-{source.name}"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
         return tmp_path / "pages"
 
     def test_folders_of_a_mirror_are_no_truth(self, mirror, tmp_path):

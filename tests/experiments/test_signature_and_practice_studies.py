@@ -117,7 +117,7 @@ def test_a_transferred_threshold_costs_what_the_other_curve_loses():
     assert [part.difference.value for part in parts] == pytest.approx([0.25, 0.2, 0.2])
 
 
-def test_an_observation_holds_or_a_part_of_it_is_refuted():
+def test_an_observation_is_supported_or_a_part_of_it_is_refuted():
     above = Difference(np.full((2, 100), 0.1))
     below = Difference(np.full((2, 100), -0.1))
     assert words_of([Partial.above("a", above), Partial.below("b", below)], 0.04) == "holds"

@@ -178,14 +178,14 @@ class TestResults:
         }
         chosen = configured("data=tiny", "idf_min=0.2", "idf_max=0.85", "duplicates=off", "tau=0.44")
         run = Run(collection=chosen.collection, data="tiny", output=Output(folder=Path()))
-        wanted = cell_of(compute(chosen.method, run).metrics, seed=2008, commit=None)
-        assert cells.columns.tolist() == [*wanted, "data_seed"]
+        expected = cell_of(compute(chosen.method, run).metrics, seed=2008, commit=None)
+        assert cells.columns.tolist() == [*expected, "data_seed"]
         for cell in cells.to_dict("records"):
             name, _, panel = cell["method"].partition(", ")
             assert drawn[f"{panel}, tiny", name, cell["tau"]] == pytest.approx(np.nan_to_num(cell["f1"]))
             if (cell["method"], cell["tau"]) == ("SpotSigs, Jaccard", 0.44):
                 for name in ("f1", "f1_low", "lost_high", "macro_f1_low", "bcubed_recall", "idf_max", "collection"):
-                    assert cell[name] == wanted[name]
+                    assert cell[name] == expected[name]
         assert set(cells["program"]) == {"SpotSigs (tight bounds)", "Cosine"}
 
     def test_provenance_names_command_commit_machine_seed_and_cells(self, results):
@@ -319,8 +319,8 @@ class TestFormulas:
         unit = weights / np.where(norms > 0, norms, 1)[:, None]
         for label, mean in enumerate(cosine_within(vectors, labels)):
             members = np.flatnonzero(labels == label)
-            wanted = [unit[a] @ unit[b] for a in members for b in members if a < b]
-            assert mean == pytest.approx(np.mean(wanted)) if wanted else np.isnan(mean)
+            expected = [unit[a] @ unit[b] for a in members for b in members if a < b]
+            assert mean == pytest.approx(np.mean(expected)) if expected else np.isnan(mean)
 
     def test_sets_are_evaluated_as_the_slides_define(self):
         truth = Truth(np.array([0, 0, 0, 1, 1, -1, -1], np.int32))

@@ -117,7 +117,7 @@ class TestSweep:
         assert done.stdout.count("finished before") == 4
         assert len(list(folder.glob("sweeps/*"))) == 1
 
-    def test_an_error_of_one_cell_leaves_the_others(self, tmp_path, monkeypatch):
+    def test_an_error_of_one_cell_does_not_stop_the_others(self, tmp_path, monkeypatch):
         (tmp_path / "broken.py").write_text(BROKEN)
         monkeypatch.syspath_prepend(tmp_path)
         targets = "matcher._target_=spotsigs.matching.brute_force.BruteForce,broken.Broken"

@@ -96,11 +96,11 @@ def inputs(draw, kind):
     return files, {name: FOREIGN[name] for name in foreign}, len(docs) - sum(good)
 
 
-def dedup(place, *options):
+def dedup(root, *options):
     """Run the command; return its folder of tables. Paths are absolute: a run in one process keeps its last input."""
     with redirect_stdout(io.StringIO()):
-        main(["dedup", str(place / "in"), "--out", str(place / "out"), "--workers", "1", *options])
-    return place / "out-results"
+        main(["dedup", str(root / "in"), "--out", str(root / "out"), "--workers", "1", *options])
+    return root / "out-results"
 
 
 def listed(path):
@@ -114,14 +114,14 @@ def test_nothing_is_lost(kind):
     def check(drawn, memory):
         files, foreign, damaged = drawn
         with tempfile.TemporaryDirectory() as folder:
-            place = Path(folder)
+            root = Path(folder)
             for name, content in {**{name: content for name, (content, _) in files.items()}, **foreign}.items():
-                Path(place, "in", name).parent.mkdir(parents=True, exist_ok=True)
-                Path(place, "in", name).write_bytes(content)
-            results = dedup(place, "--format", kind, *(["--memory", "1GB"] if memory else []))
+                Path(root, "in", name).parent.mkdir(parents=True, exist_ok=True)
+                Path(root, "in", name).write_bytes(content)
+            results = dedup(root, "--format", kind, *(["--memory", "1GB"] if memory else []))
             kept, removed = listed(results / "kept.csv"), listed(results / "removed.csv")
             skipped = listed(results / "skipped.csv") if (results / "skipped.csv").exists() else []
-            out = contents(place / "out")
+            out = contents(root / "out")
         total = sum(COUNTS[kind](content, pack) for content, pack in files.values())
         empty_is_read = {"_SUCCESS"} if kind in ("jsonl", "csv", "folder") else set()
         # An empty file has no records as lines and rows; as a page, one without suffix is one.

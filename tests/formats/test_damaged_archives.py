@@ -176,7 +176,7 @@ def test_members_of_one_record_are_copied_as_they_are(tmp_path, pack, damage):
         assert copy == b"".join(member for k, member in enumerate(members) if k not in gone)
 
 
-def test_a_member_that_lacks_its_end_alone_is_not_copied_beside_its_records(tmp_path):
+def test_a_member_that_lacks_its_end_alone_is_not_copied_in_addition_to_its_records(tmp_path):
     """Its records, the removed ones included, were in the copy a second time, as the compressed bytes of the member."""
     records = crawl(6, random.Random(2))
     (tmp_path / "x.warc.gz").write_bytes(gzip.compress(b"".join(records))[:-8])

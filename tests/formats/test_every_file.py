@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 from archives import PACK, crawl, file_of, ids, packed, read, warc_record
+from test_writers import contents
 
 from spotsigs.cli import DO, main, parser
 from spotsigs.errors import InputError
@@ -46,12 +47,7 @@ def copied(collection, folder):
     """Return the names and unpacked contents of a copy with all pages."""
     folder.mkdir()
     collection.copy(folder, lambda _document: True)
-    contents = {}
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with open_bytes(path) as stream:
-                contents[path.relative_to(folder).as_posix()] = stream.read()
-    return contents
+    return contents(folder)
 
 
 # names and formats
@@ -323,11 +319,13 @@ def gzip_header(flags):
 
 @pytest.mark.parametrize("flags", [0, 2, 4, 8, 16, 30])
 @pytest.mark.parametrize("read_size", [1, 3, 7, 12, 1000])
-def test_headers_of_gzip_may_be_cut_anywhere(monkeypatch, flags, read_size):
-    if not flags & 2:  # isal reads a header with a checksum as a whole
-        monkeypatch.setattr("spotsigs.formats.compression._PIECE", read_size)
-        monkeypatch.setattr("spotsigs.formats.compression._FIRST_PIECE", 1)
-    assert members(gzip_header(flags) * 3 + b"\0" * 9 + gzip_header(flags), "gzip") == BODY * 4
+def test_headers_of_gzip_may_be_cut_anywhere(flags, read_size):
+    class Slow(io.BytesIO):
+        def read(self, size=-1):
+            return super().read(size if flags & 2 else read_size)  # isal reads a header with a checksum as a whole
+
+    content = gzip_header(flags) * 3 + b"\0" * 9 + gzip_header(flags)
+    assert io.BufferedReader(Members(Slow(content), "gzip")).read() == BODY * 4
 
 
 @pytest.mark.parametrize("packing", ["gzip", "zstd", "bzip2"])

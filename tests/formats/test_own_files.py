@@ -23,7 +23,7 @@ def files(folder):
     return {name: data for name, data in content(folder).items() if name.name != ".lock"}
 
 
-def test_a_run_leaves_the_stores_of_others_in_its_folder_alone(tmp_path):
+def test_a_run_does_not_change_the_stores_of_others_in_its_folder(tmp_path):
     folder = f"hydra.run.dir={tmp_path}/run"
     assert front_door(*RUN, folder, f"store={tmp_path}/run/store-news")[0] == 0
     before = files(tmp_path / "run" / "store-news")
@@ -48,17 +48,17 @@ def test_a_store_that_a_stopped_run_made_for_itself_is_removed_unless_the_user_n
 
 @pytest.mark.parametrize(("verb", "key"), [("cluster", "--store"), ("dedup", "--out")])
 @pytest.mark.parametrize(
-    ("path", "place"),
+    ("path", "target"),
     [("pages", "pages/new"), ("pages", "pages"), ("pages/**/*.html", "pages/a/new"), ("link", "pages/new")],
 )
-def test_nothing_is_written_among_the_pages(verb, key, path, place, tmp_path):
+def test_nothing_is_written_among_the_pages(verb, key, path, target, tmp_path):
     (tmp_path / "pages" / "a").mkdir(parents=True)
     (tmp_path / "pages" / "a" / "x.html").write_text("the page is a page")
     (tmp_path / "link").symlink_to(tmp_path / "pages")
     before = content(tmp_path / "pages")
-    done = command(verb, path, key, tmp_path / place, "--workers", 1, cwd=tmp_path)
+    done = command(verb, path, key, tmp_path / target, "--workers", 1, cwd=tmp_path)
     assert done.returncode == 1
-    assert f"{key} {tmp_path}/{place} is inside the input {path}" in done.stderr
+    assert f"{key} {tmp_path}/{target} is inside the input {path}" in done.stderr
     assert content(tmp_path / "pages") == before
 
 

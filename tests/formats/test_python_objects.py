@@ -236,7 +236,7 @@ def test_an_iterator_is_read_once_and_its_pages_are_not_stored():
     assert peak(2000) - peak(400) < 1600 * 50_000 / 4
 
 
-def test_rows_of_an_iterator_come_back_equal():
+def test_rows_of_an_iterator_are_returned_equal():
     class Row(NamedTuple):
         key: int
         text: str

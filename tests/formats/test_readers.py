@@ -285,12 +285,12 @@ def test_a_parquet_column_with_a_dot_in_its_name_is_measured(tmp_path):
     assert "unpack to 19 MiB, more than 16 MiB" in record.reason
 
 
-@pytest.mark.parametrize("place", ["read", "copy"])
-def test_parquet_whose_statistics_contradict_its_schema_does_not_end_the_process(tmp_path, place):
+@pytest.mark.parametrize("where", ["read", "copy"])
+def test_parquet_whose_statistics_contradict_its_schema_does_not_end_the_process(tmp_path, where):
     """PyArrow ends the process when the column of such a footer is read."""
     file = Path(__file__).parents[1] / "fuzz/corpus/parquet/size-statistics-that-contradict-the-schema"
     collection = Parquet(path=str(shutil.copy(file, tmp_path / "x.parquet")))
-    if place == "read":
+    if where == "read":
         (record,) = skipped(collection)
         assert record.reason == "rows 0 to 1 cannot all be read: a column has no metadata"
     else:
@@ -343,7 +343,7 @@ def test_tables_that_do_not_include_ascii_are_refused_with_the_way_out(tmp_path,
     assert path.read_bytes().decode(source).removeprefix("\ufeff") == TABLES[kind]
 
 
-def test_objects_beside_pages_are_no_json_lines(tmp_path):
+def test_objects_next_to_pages_are_no_json_lines(tmp_path):
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text('{"status": 200}')
     (tmp_path / "c.html").write_text("<p>page")
@@ -495,15 +495,15 @@ def archive_of(kind, n, seed):
 
 
 @pytest.mark.parametrize("pack", PACK)
-@pytest.mark.parametrize("place", ["head", "body"])
+@pytest.mark.parametrize("where", ["head", "body"])
 @pytest.mark.parametrize("shard_bytes", [3000, 10**7])
-def test_damage_of_an_arc_file_costs_one_record_and_is_listed_once(tmp_path, pack, place, shard_bytes):
-    if (pack, place) == (".zst", "body"):
+def test_damage_of_an_arc_file_costs_one_record_and_is_listed_once(tmp_path, pack, where, shard_bytes):
+    if (pack, where) == (".zst", "body"):
         return  # the frames have no checksum that would show this damage
     parts = [bytearray(PACK[pack](record)) for record in archive_of("arc", 40, 5)]
-    at, damage = 0 if place == "head" else len(parts[20]) // 2, b"\x07" * 8
+    at, damage = 0 if where == "head" else len(parts[20]) // 2, b"\x07" * 8
     if not pack:  # the address of the record, or its length
-        at, damage = (0, b"7://////") if place == "head" else (parts[20].index(b"\n") - 1, b"x")
+        at, damage = (0, b"7://////") if where == "head" else (parts[20].index(b"\n") - 1, b"x")
     parts[20][at : at + len(damage)] = damage
     path = tmp_path / f"x.arc{pack}"
     path.write_bytes(b"".join(parts))

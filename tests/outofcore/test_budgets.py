@@ -62,15 +62,15 @@ def http(uri, body, *encodings):
     return warc_record(uri, body, headers=f"Content-Encoding: {', '.join(encodings)}\r\n" if encodings else "")
 
 
-def write(place, form, pages, pack="plain", encodings=()):
+def write(folder, form, pages, pack="plain", encodings=()):
     """Write pages as one input of a format; return its path."""
-    place.mkdir(parents=True)
-    path = place / f"x.{form}"
+    folder.mkdir(parents=True)
+    path = folder / f"x.{form}"
     named = [(f"http://x/{k}", page) for k, page in enumerate(pages)]
     if form == "folder":
         for k, page in enumerate(pages):
-            (place / f"{k}.html").write_bytes(page)
-        return place
+            (folder / f"{k}.html").write_bytes(page)
+        return folder
     if form == "parquet":
         table = pa.table({"id": [name for name, _ in named], "html": [page.decode() for _, page in named]})
         pq.write_table(table, path, 1, compression={"plain": "none"}.get(pack, pack))

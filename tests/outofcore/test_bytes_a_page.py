@@ -84,18 +84,18 @@ def test_bytes_a_page(tmp_path, make, method, keep):
     assert any((many - few) / (MANY - FEW) <= BYTES_A_RESULT for many in peaks)
 
 
-def test_what_goes_a_span_at_a_time_equals_numpy(monkeypatch):
+def test_what_is_computed_a_span_at_a_time_equals_numpy(monkeypatch):
     monkeypatch.setattr(spans, "SPAN", 7)
     random = np.random.default_rng(3)
     for n in (0, 1, 7, 50):
-        values, places = random.random(n), random.permutation(n).astype(np.int32)
+        values, positions = random.random(n), random.permutation(n).astype(np.int32)
         back = np.empty(n)
-        back[places] = values
-        np.testing.assert_array_equal(spans.gathered(values, places), values[places])
-        np.testing.assert_array_equal(spans.scattered(values, places), back)
+        back[positions] = values
+        np.testing.assert_array_equal(spans.gathered(values, positions), values[positions])
+        np.testing.assert_array_equal(spans.scattered(values, positions), back)
         labels = random.integers(0, 5, n).astype(np.int32)
         np.testing.assert_array_equal(spans.tally(labels, 5), np.bincount(labels, minlength=5))
-        np.testing.assert_array_equal(spans.is_identity(places), places == np.arange(n))
+        np.testing.assert_array_equal(spans.is_identity(positions), positions == np.arange(n))
         flags = values < 0.5
         for first in (0, 3, n):
             rows = np.concatenate([np.empty(0, np.int64), *spans.flagged(flags, first)])

@@ -13,10 +13,10 @@ IDS = st.lists(st.integers(0, 2**31 - 1) | st.integers(0, 200), max_size=60)
 @given(parts=st.lists(st.lists(st.integers(0, 5000), max_size=60), min_size=1, max_size=3))
 def test_ids_get_their_rank_among_all_that_occur(parts: list[list[int]]) -> None:
     arrays = [np.array(part, np.int32) for part in parts]
-    names, places = np.unique(np.concatenate(arrays), return_inverse=True)
+    names, ranks = np.unique(np.concatenate(arrays), return_inverse=True)
     numbers, n = renumbered(arrays, 1 + max((max(part, default=-1) for part in parts), default=-1))
     assert n == len(names)
-    assert np.concatenate(numbers).tolist() == places.tolist()
+    assert np.concatenate(numbers).tolist() == ranks.tolist()
     assert [len(part) for part in numbers] == [len(part) for part in arrays]
 
 

@@ -213,7 +213,7 @@ def test_staging_folders_of_killed_processes_are_removed_and_of_running_ones_are
 
 
 @pytest.mark.long
-def test_two_runs_in_one_folder_leave_the_results_of_one_of_them(crawl, tmp_path):
+def test_two_runs_in_one_folder_write_the_results_of_one_of_them(crawl, tmp_path):
     words = ("run.py", "data=jsonl", f"data.path={crawl}", "engine=serial", "hydra.run.dir={folder}")
     files = ("*.parquet", "*.csv", ".hydra/overrides.yaml")
     one, other = (Job("run", (*words, f"tau={tau}"), files) for tau in (0.4, 0.9))
@@ -308,7 +308,7 @@ def large_crawl(crawl):
         pytest.param("matching", True, id="matching, to its group", marks=pytest.mark.long),
     ],
 )
-def test_an_interrupted_run_ends_soon_and_leaves_no_worker(stage, to_all, large_crawl, tmp_path):
+def test_an_interrupted_run_ends_soon_and_no_worker_remains(stage, to_all, large_crawl, tmp_path):
     more = [f"hydra.run.dir={tmp_path}/run", "workers=2"]
     if stage == "reading":
         more += ["data=jsonl", f"data.path={large_crawl}", "+data.shard_bytes=300_000"]
@@ -345,7 +345,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_tasks_that_wait_when_a_run_is_interrupted_leave_no_traceback():
+def test_tasks_that_wait_when_a_run_is_interrupted_print_no_traceback():
     with started("-c", CROWDED) as process:
         out, err = process.communicate(timeout=120)
     assert (process.returncode, out, err) == (0, "interrupted\n", "")

@@ -245,7 +245,7 @@ def test_a_ray_cluster_that_does_not_answer_is_an_error_at_once(address):
 
 
 @pytest.mark.parametrize(("engine", "module"), [(Dask(workers=3), "distributed"), (Ray(workers=3), "ray")])
-def test_missing_extras_say_how_to_get_them(engine, module, monkeypatch):
+def test_missing_extras_are_named_with_the_command_that_installs_them(engine, module, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, module, None)
     name = type(engine).__name__.lower()
     with pytest.raises(InputError, match=rf"engine={name} needs {module}: pip install 'spotsigs\[{name}\]'"):

@@ -18,14 +18,14 @@ SPACE = 64 << 20
 class Disk:
     """A file system of a fixed size."""
 
-    def __init__(self, place):
-        self.place = place
-        self._filler = place / "filler"
+    def __init__(self, root):
+        self.root = root
+        self._filler = root / "filler"
 
     def leave(self, kib):
         """Fill the disk but for some KiB."""
         self._filler.unlink(missing_ok=True)
-        free = os.statvfs(self.place)
+        free = os.statvfs(self.root)
         with self._filler.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize - kib * KIB)
 
@@ -33,23 +33,23 @@ class Disk:
         self._filler.unlink()
 
     def protect(self, option):
-        subprocess.run(["mount", "-o", f"remount,{option}", str(self.place)], check=True)
+        subprocess.run(["mount", "-o", f"remount,{option}", str(self.root)], check=True)
 
 
 @pytest.fixture
 def disk(tmp_path):
-    place = tmp_path / "disk"
-    place.mkdir()
+    root = tmp_path / "disk"
+    root.mkdir()
     try:
         subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", f"size={SPACE}", "tmpfs", str(place)], check=True, capture_output=True
+            ["mount", "-t", "tmpfs", "-o", f"size={SPACE}", "tmpfs", str(root)], check=True, capture_output=True
         )
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"no file system can be mounted here: {error}")
     try:
-        yield Disk(place)
+        yield Disk(root)
     finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
+        subprocess.run(["umount", "--lazy", str(root)], check=True)
 
 
 def refused(words, message):
@@ -85,7 +85,7 @@ def test_a_run(case, disk, crawl, tmp_path):  # noqa: F811
     more, kib = case
     words = ["data=jsonl", f"data.path={crawl}", "engine=serial", *more]
     assert front_door(*words, f"hydra.run.dir={tmp_path}/undisturbed")[0] == 0
-    run = disk.place / "run"
+    run = disk.root / "run"
     assert front_door("data=tiny", "engine=serial", "page=true", f"hydra.run.dir={run}")[0] == 0
     before = content(run)
     disk.leave(kib)
@@ -104,7 +104,7 @@ def test_a_copy(kib, results, disk, crawl, tmp_path):  # noqa: F811
     assert front_door(*words[:-1], f"copy={tmp_path}/copy", f"hydra.run.dir={tmp_path}/undisturbed")[0] == 0
     before = content(results)
     disk.leave(kib)
-    copy = disk.place / "copy"
+    copy = disk.root / "copy"
     message = rf"the copy {re.escape(str(copy))} cannot be written: {FULL}; name another folder"
     refused([*words, f"copy={copy}"], message)
     assert content(results) == before
@@ -123,27 +123,27 @@ def test_a_table(kib, disk, tmp_path):
 
     assert front_door(*words(tmp_path / "undisturbed"))[0] == 0
     disk.leave(kib)
-    message = rf"{re.escape(str(disk.place))}\S* cannot be written: {FULL}; choose another folder with hydra\.run\.dir="
-    refused(words(disk.place), message)
+    message = rf"{re.escape(str(disk.root))}\S* cannot be written: {FULL}; choose another folder with hydra\.run\.dir="
+    refused(words(disk.root), message)
     disk.make_space()
-    assert front_door(*words(disk.place))[0] == 0
-    tables = files(disk.place / "chain_length")
+    assert front_door(*words(disk.root))[0] == 0
+    tables = files(disk.root / "chain_length")
     assert tables
     assert tables == files(tmp_path / "undisturbed" / "chain_length")
 
 
 @pytest.mark.parametrize("memory", mostly_long((), ("memory=1GB",), quick=()))
 def test_a_read_only_mount(memory, disk, tmp_path):
-    run = disk.place / "run"
+    run = disk.root / "run"
     words = ["data=tiny", "engine=serial", *memory, f"hydra.run.dir={run}"]
     assert front_door(*words, "tau=0.3")[0] == 0
-    before = content(disk.place)
+    before = content(disk.root)
     disk.protect("ro")
     message = rf"\S* cannot be written: Read-only file system; {ADVICE}"
     refused(words, re.escape(str(run)) + message)
-    new = disk.place / "new" / "run"
+    new = disk.root / "new" / "run"
     refused([*words[:-1], f"hydra.run.dir={new}"], re.escape(str(new.parent)) + message)
-    assert content(disk.place) == before
+    assert content(disk.root) == before
     disk.protect("rw")
     assert front_door(*words)[0] == 0
     assert front_door(*words[:-1], f"hydra.run.dir={tmp_path}/undisturbed")[0] == 0

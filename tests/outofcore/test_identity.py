@@ -23,7 +23,7 @@ VALUES = [
 ]  # fmt: skip
 
 
-def test_different_values_have_different_identities_that_survive_json():
+def test_different_values_have_different_identities_that_are_json():
     actual = [identity(value) for value in VALUES]
     assert [json.loads(json.dumps(one)) for one in actual] == actual
     assert len({json.dumps(one) for one in actual}) == len(VALUES)

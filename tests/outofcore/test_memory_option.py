@@ -77,9 +77,9 @@ def test_the_newest_is_kept_on_disk_too(tmp_path, dated):
 def split_tiny(tmp_path):
     """Return two folders of the small collection: every third page is new."""
     for number, path in enumerate(sorted(path for path in TINY.rglob("*") if path.is_file())):
-        place = tmp_path / ("new" if number % 3 == 2 else "old") / path.relative_to(TINY)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, place)
+        target = tmp_path / ("new" if number % 3 == 2 else "old") / path.relative_to(TINY)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
     return tmp_path / "old", tmp_path / "new"
 
 

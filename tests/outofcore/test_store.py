@@ -27,7 +27,7 @@ def rows_of(vectors, doc_ids, rows):
 
 
 @pytest.mark.parametrize("n", [0, 1, 50])
-def test_vectors_come_back_by_length(tmp_path, n):
+def test_vectors_are_read_by_length(tmp_path, n):
     vectors = some_vectors(n)
     save_vectors(tmp_path / "x", vectors)
     store = open_vectors(tmp_path / "x")
@@ -46,7 +46,7 @@ def test_vectors_come_back_by_length(tmp_path, n):
 
 @examples(30)
 @given(names=st.lists(st.text(max_size=9), max_size=9))
-def test_any_names_come_back(tmp_path_factory, names):
+def test_any_names_are_read_as_they_were_written(tmp_path_factory, names):
     folder = tmp_path_factory.mktemp("names") / "x"
     with writing(folder, "names") as store:
         store.strings("names", names)
@@ -58,7 +58,7 @@ def test_any_names_come_back(tmp_path_factory, names):
         actual[len(names)]
 
 
-def test_signatures_come_back(tmp_path):
+def test_signatures_are_read_as_they_were_written(tmp_path):
     signatures = Signatures(
         doc_ids=("a", "b"),
         clusters=("", None),
@@ -76,7 +76,7 @@ def test_signatures_come_back(tmp_path):
         np.testing.assert_array_equal(getattr(actual, name), getattr(signatures, name))
 
 
-def test_store_that_fails_leaves_the_former_one(tmp_path):
+def test_a_store_that_fails_does_not_replace_the_previous_one(tmp_path):
     def fail():
         with writing(tmp_path / "x", "vectors") as store:
             store.put("rows", np.arange(3))

@@ -88,7 +88,7 @@ def expected_marks(whole, stored, distinct=None):
     return [(rarity(frequency[h]), where[h]) for h in hashes]
 
 
-def test_marks_do_not_depend_on_cuts_and_leave_copies_out(tmp_path, monkeypatch):
+def test_marks_do_not_depend_on_cuts_and_do_not_count_copies(tmp_path, monkeypatch):
     monkeypatch.setattr("spotsigs.outofcore.vectorize.LEAST_ENTRIES", 100)
     batches = large_batches(np.random.default_rng(4))
     whole, exact_duplicates = concatenate(batches), ExactDuplicates.none(181)

@@ -61,8 +61,8 @@ def agrees(stated, says, here):
 def refused(results, here, arguments, says):
     before = content(results)
     arguments = [word.replace("{here}", str(here)) for word in arguments]
-    place = [f"hydra.sweep.dir={results}"] if "-m" in arguments else [f"hydra.run.dir={results}"]
-    code, out, err = front_door(*arguments, "engine=serial", *place)
+    folder_of_run = [f"hydra.sweep.dir={results}"] if "-m" in arguments else [f"hydra.run.dir={results}"]
+    code, out, err = front_door(*arguments, "engine=serial", *folder_of_run)
     assert code == 1, out
     of_others = ("pages/s]", "Error executing job") if "-m" in arguments else ("pages/s]",)
     lines = [line for line in err.splitlines() if not any(words in line for words in of_others)]

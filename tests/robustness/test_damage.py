@@ -59,9 +59,9 @@ def pairs_of(matched):
     return named(matched.pairs.load(), matched.doc_ids)
 
 
-def flip(path, place, bit):
+def flip(path, index, bit):
     content = bytearray(path.read_bytes())
-    content[place] ^= 1 << bit
+    content[index] ^= 1 << bit
     path.write_bytes(content)
 
 
@@ -135,7 +135,7 @@ def test_each_process_reads_a_store_once_for_its_checksums(made, tmp_path, monke
         open_vectors(tmp_path / "vectors")
 
 
-def test_facts_beside_the_arrays_have_a_checksum():
+def test_facts_next_to_the_arrays_have_a_checksum():
     facts = {"shards": 3, "text": "VisibleText()"}
     assert unsealed(sealed(facts)) == facts
     for forged in (b"{}", sealed(facts).replace(b"3", b"2"), sealed({}).replace(b"{", b'{"shards": 2,', 1)):

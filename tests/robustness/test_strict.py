@@ -25,7 +25,7 @@ PARTS = VisibleText(), SpotSignatures()
 PROSE = "The council has approved the plan for a new bridge that will be built by the end of the year."
 BAD = (700, 701, 1500)  # in different shards, the first of them after many pages
 AT = len("".join(json.dumps({"id": f"p{k}", "text": f"{PROSE} {k}"}) + "\n" for k in range(BAD[0])))
-SAYS = (
+MESSAGE = (
     f"bad700 (x.jsonl@{AT}): the row has neither 'html' nor 'text'; its columns are id (strict=true stops at the first)"
 )
 
@@ -60,7 +60,7 @@ def page(name):
 def test_the_first_in_document_order_is_reported_in_memory(engine, crawl):
     with pytest.raises(InputError) as error:
         extract(crawl, *PARTS, engine, strict=True)
-    assert str(error.value) == SAYS
+    assert str(error.value) == MESSAGE
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -68,7 +68,7 @@ def test_the_first_in_document_order_is_reported_on_disk(engine, crawl, tmp_path
     for _ in range(2):  # also when it resumes
         with pytest.raises(InputError) as error:
             extract_segments(tmp_path / "s", crawl, *PARTS, engine, strict=True)
-        assert str(error.value) == SAYS
+        assert str(error.value) == MESSAGE
     shards = {int(path.name) for path in (tmp_path / "s").iterdir() if path.name.isdecimal()}  # or in the making
     assert shards
     assert not shards & {number for number, _ in bad_shards(crawl)}
@@ -80,7 +80,7 @@ def bad_shards(crawl):
     return [(number, content) for number, content in records if any(isinstance(record, Skipped) for record in content)]
 
 
-def test_nothing_is_read_behind_it(crawl, tmp_path):
+def test_nothing_is_read_after_it(crawl, tmp_path):
     [(first, _), *_] = bad_shards(crawl)
     assert 3 < first < len(crawl.shards()) - 3
     opened = []
@@ -111,10 +111,10 @@ def test_a_run_that_is_not_strict_resumes_a_strict_one_and_is_refused_by_it(craw
     assert len(list(finished_segments(tmp_path / "s").skipped)) == len(BAD)
     with pytest.raises(InputError) as error:
         extract_segments(tmp_path / "s", crawl, *PARTS, Serial(), strict=True)
-    assert str(error.value) == SAYS
+    assert str(error.value) == MESSAGE
 
 
-def test_a_store_that_holds_bad_records_is_refused_by_a_strict_run(crawl, tmp_path):
+def test_a_store_that_contains_bad_records_is_refused_by_a_strict_run(crawl, tmp_path):
     def match(collection, strict):
         parts = (*PARTS, IdfFilter(idf_min=0), 0.9, Serial())
         return match_on_disk(tmp_path / "s", collection, *parts, memory=10**9, strict=strict)
@@ -123,7 +123,7 @@ def test_a_store_that_holds_bad_records_is_refused_by_a_strict_run(crawl, tmp_pa
     assert n_bad == len(BAD)
     with pytest.raises(InputError) as error:
         match(None, True)
-    assert str(error.value) == SAYS
+    assert str(error.value) == MESSAGE
 
 
 def test_other_documents_after_a_refused_run_are_an_error_with_the_way_out(crawl, tmp_path):
