@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
+from functools import cache
 from itertools import combinations
 from math import gcd, sqrt
 
@@ -14,6 +15,7 @@ from naive import Multiset, jaccard, pairs_of  # noqa: F401
 from naive import similar_pairs as jaccard_pairs  # noqa: F401
 
 
+@cache
 def log_ratio(n: int, df: int) -> float:
     with localcontext() as context:
         context.prec = 60
