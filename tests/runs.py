@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from folders import rows_of
@@ -19,9 +20,14 @@ from spotsigs.runs.summary import summary
 ROOT = Path(__file__).parents[1]
 
 
-def configured(*overrides):
+@cache
+def composed(*overrides):
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", list(overrides), return_hydra_config=True)
+        return compose("config", list(overrides), return_hydra_config=True)
+
+
+def configured(*overrides):
+    config = composed(*overrides)
     return settings(config, {group: str(config.hydra.runtime.choices[group]) for group in GROUPS})
 
 
