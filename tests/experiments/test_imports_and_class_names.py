@@ -12,10 +12,14 @@ FOLDERS = ("spotsigs", "baselines", "data", "experiments", "benchmarks")
 
 
 @cache
+def every_node():
+    """Return the nodes of all files, each with its file."""
+    paths = [path for folder in FOLDERS for path in ROOT.glob(f"{folder}/**/*.py")]
+    return [(path, node) for path in paths for node in ast.walk(ast.parse(path.read_bytes()))]
+
+
 def nodes(*kinds):
-    """Return the nodes of some kinds of all files, each with its file."""
-    trees = {path: ast.parse(path.read_bytes()) for folder in FOLDERS for path in ROOT.glob(f"{folder}/**/*.py")}
-    return [(path, node) for path, tree in trees.items() for node in ast.walk(tree) if isinstance(node, kinds)]
+    return [(path, node) for path, node in every_node() if isinstance(node, kinds)]
 
 
 def test_every_import_finds_its_name():
