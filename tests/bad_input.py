@@ -460,10 +460,5 @@ def identical_rows(n: int) -> spotsigs.Vectors:
     return spotsigs.Vectors.from_csr(np.arange(0, 4 * n + 1, 4), np.tile(np.arange(4), n))
 
 
-GROUPS = {
-    "Collections": COLLECTIONS,
-    "Records": RECORDS,
-    "Configuration": CONFIGURATION,
-    "Stores": STORES,
-    "Library": LIBRARY,
-}
+GROUPS = {"Collections": COLLECTIONS, "Records": RECORDS, "Configuration": CONFIGURATION}
+GROUPS |= {"Stores": STORES, "Library": LIBRARY}

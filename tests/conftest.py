@@ -14,13 +14,8 @@ sys.path[:0] = FOLDERS
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start would parse all that they import
 
 # Kernels compile inside the first example, so no deadline; the same examples on every machine.
-settings.register_profile(
-    "quick",
-    derandomize="FUZZ" not in os.environ,
-    deadline=None,
-    max_examples=60,
-    suppress_health_check=list(HealthCheck),
-)
+CHECKS = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+settings.register_profile("quick", derandomize="FUZZ" not in os.environ, max_examples=60, **CHECKS)
 settings.register_profile("long", settings.get_profile("quick"), max_examples=1000)
 # Interpreted kernels, whose lines coverage can count, are a hundred times slower.
 settings.register_profile("interpreted", settings.get_profile("quick"), max_examples=5)

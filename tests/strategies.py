@@ -99,6 +99,14 @@ def by_rows(pairs: Pairs | CrossPairs, order: Sequence[int] | None = None) -> di
     return {(min(a, b), max(a, b)): similarity for a, b, similarity in ends}
 
 
+def signatures_of(documents: Iterable[Iterable[tuple[int, int]]]) -> Signatures:
+    """Return signatures from the hashes and counts of each document."""
+    rows = list(map(list, documents))
+    hashes, counts = np.array([entry for row in rows for entry in row], object).reshape(-1, 2).T
+    names, indptr = tuple(map(str, range(len(rows)))), np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return Signatures(names, (None,) * len(rows), indptr, hashes.astype(np.uint64), counts.astype(np.int32))
+
+
 def rows_of_signatures(signatures: Signatures) -> list[dict[int, int]]:
     """Return the count of each signature by document."""
     values = list(zip(signatures.hashes.tolist(), signatures.counts.tolist(), strict=True))

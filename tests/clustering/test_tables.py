@@ -39,15 +39,9 @@ def test_chunks_do_not_show(tmp_path_factory, seed, n, m, new_from, measure):
     overlap = measure and Overlap(rng.integers(5, 90, n).astype(np.uint8), measure)
     groups = cluster(pairs, clusters=list(ClusterMethod)[int(rng.integers(2))])
     cohesions = cohesion(groups, pairs.chunks())
-    stands = np.maximum(np.sort(rng.integers(0, n, n)).astype(np.int32), np.arange(n, dtype=np.int32))
-    compared = rng.random(n) < 0.5
-    decisions = decide(
-        pairs,
-        groups,
-        list(Keep)[int(rng.integers(len(Keep)))],
-        exact_duplicates=ExactDuplicates(stands, stands),
-        compared=compared,
-    )
+    of = np.maximum(np.sort(rng.integers(0, n, n)).astype(np.int32), np.arange(n, dtype=np.int32))
+    exact, compared, keep = ExactDuplicates(of, of), rng.random(n) < 0.5, list(Keep)[int(rng.integers(len(Keep)))]
+    decisions = decide(pairs, groups, keep, exact_duplicates=exact, compared=compared)
     ids = [f"page {row}{',' * (row % 2)} {'é' * (row % 3)}" for row in range(n)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "ROW_GROUP", 4)

@@ -10,18 +10,6 @@ from spotsigs import InputError, cluster, evaluate, relative_recall
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.evaluation import metrics
 from spotsigs.evaluation.documents import count_stories, of_stories, resampled_documents
-from spotsigs.evaluation.metrics import (
-    BCUBED,
-    MACRO,
-    MEASURES,
-    OF_DOCUMENTS,
-    drawn,
-    ends,
-    macro_averages,
-    micro_averages,
-    resampled_micro,
-    tallies,
-)
 from spotsigs.records import Pairs, Truth
 
 LABELS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=25)
@@ -60,7 +48,7 @@ def test_macro_averages_equal_their_definitions(drawn):
 def test_documents_of_no_cluster_share_the_last_tally():
     truth = Truth.from_clusters(["a", "a", "b", None, None])
     pairs = Pairs.build(np.array([0, 0, 2, 3]), np.array([1, 2, 3, 4]), np.ones(4), 5)
-    true, false, missed = tallies(pairs, truth)
+    true, false, missed = metrics.tallies(pairs, truth)
     assert (true.tolist(), false.tolist(), missed.tolist()) == ([1, 0, 0], [0.5, 1, 1.5], [0, 0, 0])
 
 
@@ -82,7 +70,7 @@ def test_intervals_are_percentiles_of_a_seeded_bootstrap_over_clusters_and_stori
     pairs, truth = drawn_truth(400, 80)
     intervals = evaluate(pairs, truth, resamples=2000).intervals
     assert intervals == evaluate(pairs, truth, resamples=2000).intervals
-    assert list(intervals) == [*MEASURES, *MACRO, *OF_DOCUMENTS]
+    assert list(intervals) == [*metrics.MEASURES, *metrics.MACRO, *metrics.OF_DOCUMENTS]
     clusters = cluster(pairs)
     kept = np.zeros(400, bool)
     kept[clusters.representatives] = True
@@ -93,11 +81,11 @@ def test_intervals_are_percentiles_of_a_seeded_bootstrap_over_clusters_and_stori
         whole = [resampled_documents(table, np.ones((1, table.shape[1])))[:, 0] for table in flat]
         return np.moveaxis(np.reshape(whole, (*of_samples.shape[:-2], 5)), -1, 0)
 
-    counted, by_story = tallies(pairs, truth), of_stories(kept, clusters, truth)
+    counted, by_story = metrics.tallies(pairs, truth), of_stories(kept, clusters, truth)
     for table, averages, names in (
-        (counted, lambda *samples, axis: micro_averages(*samples), MEASURES),
-        (counted, lambda *samples, axis: macro_averages(*samples), MACRO),
-        (by_story, of_documents, OF_DOCUMENTS),
+        (counted, lambda *samples, axis: metrics.micro_averages(*samples), metrics.MEASURES),
+        (counted, lambda *samples, axis: metrics.macro_averages(*samples), metrics.MACRO),
+        (by_story, of_documents, metrics.OF_DOCUMENTS),
     ):
         low, high = bootstrap(
             table, averages, paired=True, vectorized=True,
@@ -109,8 +97,8 @@ def test_intervals_are_percentiles_of_a_seeded_bootstrap_over_clusters_and_stori
 
 def test_ends_are_percentiles_over_the_first_axis():
     values = np.arange(1001.0)
-    np.testing.assert_allclose(ends(values), [25, 975])
-    np.testing.assert_allclose(ends(np.stack([values, 2 * values], 1)), [[25, 50], [975, 1950]])
+    np.testing.assert_allclose(metrics.ends(values), [25, 975])
+    np.testing.assert_allclose(metrics.ends(np.stack([values, 2 * values], 1)), [[25, 50], [975, 1950]])
 
 
 def pieces(pairs, size):
@@ -121,9 +109,9 @@ def pieces(pairs, size):
 
 def test_pairs_in_chunks_are_evaluated_as_at_once():
     pairs, truth = drawn_truth()
-    whole = tallies(pairs, truth)
+    whole = metrics.tallies(pairs, truth)
     assert min(whole[0].sum(), whole[1].sum()) > 5
-    np.testing.assert_array_equal(tallies(pieces(pairs, 7), truth), whole)
+    np.testing.assert_array_equal(metrics.tallies(pieces(pairs, 7), truth), whole)
     clusters = cluster(pairs)
     assert repr(evaluate(pieces(pairs, 7), truth, clusters)) == repr(evaluate(pairs, truth, clusters))
 
@@ -142,10 +130,10 @@ def test_intervals_do_not_depend_on_how_many_samples_are_drawn_at_once(monkeypat
 
 
 def test_a_sample_draws_as_many_clusters_as_there_are():
-    assert (drawn([3, 1, 6], 50).sum(1) == 10).all()
-    np.testing.assert_allclose(drawn([3, 1, 6], 4000).mean(0), [3, 1, 6], atol=0.1)
-    assert drawn([3, 1]).shape == (1000, 2)
-    assert (drawn([3, 1, 6]) == drawn([3, 1, 6])).all()
+    assert (metrics.drawn([3, 1, 6], 50).sum(1) == 10).all()
+    np.testing.assert_allclose(metrics.drawn([3, 1, 6], 4000).mean(0), [3, 1, 6], atol=0.1)
+    assert metrics.drawn([3, 1]).shape == (1000, 2)
+    assert (metrics.drawn([3, 1, 6]) == metrics.drawn([3, 1, 6])).all()
 
 
 def test_resampled_averages_are_those_of_the_clusters_that_are_drawn():
@@ -153,17 +141,17 @@ def test_resampled_averages_are_those_of_the_clusters_that_are_drawn():
     two = tuple(rng.integers(0, 4, (2, 7)).astype(float) for _ in range(3))
     two[0][:, 2] = two[2][:, 2] = 0  # a cluster without pairs does not count,
     two[1][:, 2] = 3  # whatever was reported of it
-    samples = drawn(np.ones(7), 20)
-    averages = resampled_micro(two, samples)
+    samples = metrics.drawn(np.ones(7), 20)
+    averages = metrics.resampled_micro(two, samples)
     assert averages.shape == (3, 20, 2)
-    np.testing.assert_allclose(resampled_micro(tuple(tally[1] for tally in two), samples), averages[:, :, 1])
+    np.testing.assert_allclose(metrics.resampled_micro(tuple(tally[1] for tally in two), samples), averages[:, :, 1])
     for sample, weights in enumerate(samples.astype(int)):
         repeated = [np.repeat(tally, weights, axis=1) for tally in two]
-        np.testing.assert_allclose(averages[:, sample], micro_averages(*repeated))
+        np.testing.assert_allclose(averages[:, sample], metrics.micro_averages(*repeated))
 
 
 def test_clusters_without_names_count():
-    true, _, missed = tallies(pairs_within([0, 1, 2]), Truth(np.array([0, 2, 2], np.int32), ("a",)))
+    true, _, missed = metrics.tallies(pairs_within([0, 1, 2]), Truth(np.array([0, 2, 2], np.int32), ("a",)))
     assert (true.tolist(), missed.tolist()) == ([0, 0, 0, 0], [0, 0, 1, 0])
 
 
@@ -171,7 +159,7 @@ def test_no_interval_of_what_a_sample_leaves_undefined():
     """Some samples draw no cluster with pairs."""
     pairs, truth = pairs_within([0, 0, 1, 2]), Truth.from_clusters([*"aabb"])
     assert "precision" not in evaluate(pairs, truth).intervals
-    assert evaluate(pairs_within([0, 1]), Truth.from_clusters([*"ab"])).intervals.keys() == {*BCUBED, "lost"}
+    assert evaluate(pairs_within([0, 1]), Truth.from_clusters([*"ab"])).intervals.keys() == {*metrics.BCUBED, "lost"}
     assert evaluate(*drawn_truth(), resamples=0).intervals == {}
 
 

@@ -6,20 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from strategies import collections
+from strategies import collections, signatures_of
 
 from spotsigs.errors import InputError
-from spotsigs.records import Signatures, Vectors
+from spotsigs.records import Vectors
 from spotsigs.signatures.idf import Idf, IdfFilter
+
+
+def scrambled(number):
+    return (number * 0x9E3779B97F4A7C15 + 1) % 2**64
 
 
 def signatures(documents):
     """Return signature multisets whose hashes are scrambled numbers."""
-    rows = [{(s * 0x9E3779B97F4A7C15 + 1) % 2**64: c for s, c in document.items()} for document in documents]
-    hashes = np.array([h for row in rows for h in sorted(row)], np.uint64)
-    counts = np.array([row[h] for row in rows for h in sorted(row)], np.int32)
-    names = tuple(map(str, range(len(documents))))
-    return Signatures(names, (None,) * len(names), np.cumsum([0, *map(len, rows)]), hashes, counts)
+    return signatures_of(sorted((scrambled(s), c) for s, c in document.items()) for document in documents)
 
 
 @given(
@@ -35,7 +35,7 @@ def test_the_filter_keeps_the_band_and_long_enough_documents(documents, low, hig
     banded = len(documents) >= fewest
     wanted = naive.idf_band(documents, low, high, idf is Idf.prototype) if banded else documents
     wanted = [document if document.total() >= min_spots else Counter() for document in wanted]
-    back = {(s * 0x9E3779B97F4A7C15 + 1) % 2**64: s for document in documents for s in document}
+    back = {scrambled(s): s for document in documents for s in document}
     rows = [kept.row(r) for r in range(len(kept))]
     assert [
         Counter({back[int(kept.vocabulary[i])]: int(c) for i, c in zip(*row, strict=True)}) for row in rows

@@ -11,8 +11,9 @@ from in_process import command
 from naive import counting
 from runs import deduplicated
 from strategies import examples, is_long, pairs_of
+from strategies import signatures_of as outlines
 from test_engines import available
-from test_templates import SCHEME, collections, outlines
+from test_templates import SCHEME, collections
 
 from spotsigs.errors import InputError
 from spotsigs.method import Method

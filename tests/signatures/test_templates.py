@@ -18,6 +18,7 @@ from naive import templates as naive
 from stores import match_on_disk, named, pages_of, segments_of
 from strategies import examples
 from strategies import rows_of_signatures as rows
+from strategies import signatures_of as outlines
 
 import spotsigs
 from data.collections.gold import Gold
@@ -39,17 +40,6 @@ from spotsigs.text.tokens import tokenize_marked
 from spotsigs.text.visible import VisibleText
 
 SCHEME = TemplateRemoval(signature=SpotSignatures(d=1, c=2))
-
-
-def outlines(pages: list[list[naive.Entry]]) -> Signatures:
-    entries = [entry for page in pages for entry in page]
-    return Signatures(
-        tuple(str(k) for k in range(len(pages))),
-        (None,) * len(pages),
-        np.cumsum([0, *map(len, pages)], dtype=np.int64),
-        np.array([h for h, _ in entries], np.uint64),
-        np.array([kind for _, kind in entries], np.int32),
-    )
 
 
 @st.composite
