@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -112,9 +112,10 @@ class Bench:
         """Seconds of all processes, those of earlier runs included."""
         return float(sum(result.get("process_seconds", 0.0) for result in self.done.values()))
 
-    def named(self, has: Callable[[Mapping[str, Any]], bool]) -> list[str]:
-        """Return the names of the cells whose results have a property."""
-        return [" ".join(map(str, asdict(cell).values())) for cell, result in self.done.items() if has(result)]
+    def named(self, **has: Any) -> list[str]:
+        """Return the names of the cells whose results have these values."""
+        cells = (cell for cell, result in self.done.items() if has.items() <= result.items())
+        return [" ".join(map(str, asdict(cell).values())) for cell in cells]
 
     def _too_slow(self, cell: Cell) -> str:
         """Return the reason why a cell takes too long, or an empty string.
@@ -276,21 +277,11 @@ def main() -> None:
     write_tables(out)
     print((out / "bench.md").read_text("utf-8"))
     if out == written:
-        disturbed = bench.named(is_contended) + [f"extraction, {step}" for step in speeds.step[speeds.contended]]
-        reasons = problems(provenance(), contended=disturbed, failed=bench.named(has_failed))
+        disturbed = bench.named(contended=True) + [f"extraction, {step}" for step in speeds.step[speeds.contended]]
+        reasons = problems(provenance(), contended=disturbed, failed=bench.named(status="failed"))
         inputs = {name: _sha256(repr(collection).encode()) for name, collection in COLLECTIONS.items()}
         inputs["PackageDocs"] = _sha256(b"".join(page.content for page in documents))
         print(record(ROOT / "results", "bench", written, seconds=seconds, inputs=inputs, reasons=reasons))
-
-
-def is_contended(result: Mapping[str, Any]) -> bool:
-    """Return whether other processes disturbed a cell."""
-    return bool(result.get("contended"))
-
-
-def has_failed(result: Mapping[str, Any]) -> bool:
-    """Return whether a cell ended with an error."""
-    return bool(result["status"] == "failed")
 
 
 def _sha256(content: bytes) -> str:

@@ -19,7 +19,7 @@ from spotsigs.errors import require
 from spotsigs.evaluation.documents import stories as stories_of
 from spotsigs.evaluation.metrics import ends, evaluate, micro_averages
 from spotsigs.method import Method
-from spotsigs.records import Clusters, FloatArray, IntArray, Pairs, Truth
+from spotsigs.records import FloatArray, IntArray, Pairs, Truth
 
 RESAMPLES = 400
 """Bootstrap samples of an interval."""
@@ -75,9 +75,11 @@ class Levels:
     @classmethod
     def of(cls, truth: Truth, names: Sequence[str], site: str) -> Levels:
         """Number the stories of a truth and the sites in the ids of its documents."""
-        story_names, stories = story_numbers(truth)
+        labels = stories_of(truth)
+        titles = [truth.names[label] if label < len(truth.names) else f"page {row}" for row, label in enumerate(labels)]
+        story_names, stories = np.unique(titles, return_inverse=True)
         site_names, sites = np.unique([site_of(name, site) for name in names], return_inverse=True)
-        return cls(stories=stories, sites=sites, story_names=story_names, site_names=site_names.tolist())
+        return cls(stories=stories, sites=sites, story_names=story_names.tolist(), site_names=site_names.tolist())
 
     def halves(self, splits: int, *, by_story: bool) -> NDArray[np.bool_]:
         """Return the documents of each half of each split, shape (splits, 2, n).
@@ -349,18 +351,12 @@ def _decided(matched: JoinedCollection, half: NDArray[np.bool_], tau: float, cop
     inside = Pairs(numbers[pairs.i[chosen]], numbers[pairs.j[chosen]], pairs.similarity[chosen], len(rows))
     labels, clusters = truth.labels[rows], cluster(inside)
     quality = evaluate(inside, Truth(labels, truth.names), clusters, resamples=0).figures()
+    kept = np.isin(np.arange(len(rows)), clusters.representatives)
     known, stories = np.unique(levels.stories[rows], return_inverse=True)
-    lost, left = resampled_decisions(kept_by(clusters), stories, copies[:, known])
+    lost, left = resampled_decisions(kept, stories, copies[:, known])
     names = ("precision", "recall", "macro_f1", "bcubed_f1")
     measures = {name: quality[name] for name in names} | {"tau": tau, "lost": lost, "left": left}
     return measures | levels.effective(half)
-
-
-def kept_by(clusters: Clusters) -> NDArray[np.bool_]:
-    """Return True for each document that is kept, the representative of its cluster."""
-    kept = np.zeros(len(clusters), np.bool_)
-    kept[clusters.representatives] = True
-    return kept
 
 
 def positive_pairs(stories: IntArray) -> tuple[IntArray, IntArray]:
@@ -370,14 +366,6 @@ def positive_pairs(stories: IntArray) -> tuple[IntArray, IntArray]:
     parts = [np.sort(part)[np.stack(np.triu_indices(len(part), 1))] for part in np.split(order, starts[1:])]
     i, j = np.concatenate(parts, axis=1) if parts else np.empty((2, 0), np.int64)
     return i, j
-
-
-def story_numbers(truth: Truth) -> tuple[list[str], IntArray]:
-    """Return the names of the stories, sorted, and the number of the story of each document."""
-    labels = stories_of(truth)
-    names = [truth.names[label] if label < len(truth.names) else f"page {row}" for row, label in enumerate(labels)]
-    numbered, stories = np.unique(names, return_inverse=True)
-    return numbered.tolist(), stories
 
 
 def resampled_decisions(kept: NDArray[np.bool_], stories: IntArray, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.harness.cells import Cell
 from experiments.harness.cross_validation import RESAMPLES as CROSSED
-from experiments.harness.cross_validation import SITES, Levels, crossed_averages
+from experiments.harness.cross_validation import SITES, Levels, crossed_averages, mean_of_defined
 from experiments.harness.extracted_collections import Stored
 from spotsigs.errors import require
 from spotsigs.evaluation.metrics import (
@@ -25,9 +24,8 @@ from spotsigs.evaluation.metrics import (
     tallies,
 )
 from spotsigs.method import Method
+from spotsigs.records import FloatArray
 from spotsigs.runs.result import Result
-
-FloatArray = NDArray[np.float64]
 
 STEP = 0.02
 """Distance between a quality curve's thresholds; the paper's 0.4 and 0.44 are among them."""
@@ -184,7 +182,7 @@ def pooled(curves: Sequence[Curve]) -> Curve:
     first, *others = curves
     if not others:
         return first
-    samples = _mean(np.array([curve.crossed for curve in curves], float))
+    samples = mean_of_defined(np.array([curve.crossed for curve in curves], float), (0,))
     intervals = np.moveaxis(ends(np.moveaxis(samples, 1, 0)), -1, 0)
     cells = [
         _mean_cell(same) | {"intervals": dict(zip(MEASURES, interval.T.tolist(), strict=True))}
@@ -199,12 +197,6 @@ def pooled(curves: Sequence[Curve]) -> Curve:
     return Curve(first.value | of_pairs | {"cells": cells, "crossed": samples.tolist()}, rows)
 
 
-def _mean(values: FloatArray) -> FloatArray:
-    """Return the mean over the first axis of the values that are defined; NaN if none is."""
-    mean: FloatArray = np.ma.filled(np.ma.masked_invalid(values).mean(0), np.nan)
-    return mean
-
-
 def _mean_cell(cells: Sequence[Cell]) -> Cell:
     """Return the means of the numbers that differ, and the first of all other values."""
     mean = dict(cells[0])
@@ -212,7 +204,7 @@ def _mean_cell(cells: Sequence[Cell]) -> Cell:
         values = [cell.get(key) for cell in cells]  # an interval that is undefined on one has no ends there
         numbers = all(isinstance(value, (int, float)) for value in values)
         if numbers and len(set(values)) > 1:
-            mean[key] = float(_mean(np.array(values, float)))
+            mean[key] = float(mean_of_defined(np.array(values, float), (0,)))
     return mean
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -101,9 +101,6 @@ class Work:
         """Return the signatures of a collection, by default that of the settings, by the label of the method."""
         whole = self.settings.collection if collection is None else collection
         sources = [Source.of(whole, method) for method in methods.values()]
-        return dict(zip(methods, self._read(sources), strict=True))
-
-    def _read(self, sources: Sequence[Source]) -> list[Stored]:
         missing = {repr(source): source for source in sources if repr(source) not in self.inputs}
         began = perf_counter()
         inputs = read_together(list(missing.values()), self.cache.folder, self.settings.engine)
@@ -112,7 +109,7 @@ class Work:
             name = self.settings.names["data"]
             name = type(sources[0].collection).__name__ if name == SEVERAL else name
             LOG.info("%s: %s of signatures, %.0f s", name, counted(len(inputs), "kind"), seconds)
-        return [self.inputs[repr(source)] for source in sources]
+        return {label: self.inputs[repr(source)] for label, source in zip(methods, sources, strict=True)}
 
     def parse_ms(self, method: Method) -> float | None:
         """Return the milliseconds of reading and extracting; None if other processes were active."""
@@ -140,20 +137,16 @@ class Work:
             for label, method in methods.items()
         ]
         curves, drawn = {}, {"data_seed": getattr(self.settings.collection, "seed", None)}
-        for label, (value, commit) in zip(methods, self._run(tasks, describe), strict=True):
+        values = self.cache.run(tasks, describe)
+        for label, value, entry in zip(methods, values, self.cache.log[-len(tasks) :], strict=True):
             rows = [
-                cell_of(cell, label=label, seed=self.settings.seed, commit=commit, contended=True) | drawn
+                cell_of(cell, label=label, seed=self.settings.seed, commit=entry["commit"], contended=True) | drawn
                 for cell in value["cells"]
             ]
             curves[label] = Curve(value, rows)
             self.cells.extend(rows)
         write_cells(self.folder, self.cells)
         return curves
-
-    def _run(self, tasks: Sequence[Task], describe: str) -> Iterator[tuple[dict[str, Any], str | None]]:
-        """Return the value of each task, and the commit of the code that computed it."""
-        values = self.cache.run(tasks, describe)
-        return zip(values, (entry["commit"] for entry in self.cache.log[-len(tasks) :]), strict=True)
 
     def times(
         self,

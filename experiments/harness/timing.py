@@ -13,6 +13,7 @@ import numpy as np
 from experiments.claims.facts import Fact
 from experiments.harness.extracted_collections import Source, Stored
 from experiments.harness.machine_load import QUIET, ForeignLoad, timed
+from experiments.show.tables import TIMES
 from spotsigs.contracts import Matcher
 from spotsigs.engines import Serial
 from spotsigs.evaluation.metrics import relative_recall
@@ -51,7 +52,8 @@ def time_matcher(*, stored: Stored, method: Method, repeats: int, base: Matcher 
         and ``relative_recall`` with a base.
     """
     corpus, matcher = stored.joined(method).corpus, method.matcher
-    _load_kernels(matcher, corpus)
+    few = min(len(corpus.vectors), FEW)
+    matcher(Corpus(corpus.vectors.take(np.arange(few)), lambda: islice(corpus.texts(), few)))
     with PeakMemory() as memory:
         times, pairs = _of_all(matcher, corpus, repeats)
     vectors = corpus.vectors
@@ -77,9 +79,6 @@ def time_extraction(*, source: Source) -> dict[str, Any]:
     return {"parse_ms": seconds * 1000, "contended": load.cores > QUIET}
 
 
-TIMES = ("sort_hash_ms", "cluster_ms", "total_ms")
-
-
 def cost(cell: dict[str, Any]) -> dict[str, Any]:
     """Return the columns of time and memory: no contended times, and "over n s" for a run that was stopped.
 
@@ -90,12 +89,6 @@ def cost(cell: dict[str, Any]) -> dict[str, Any]:
     times = {name: None if cell["contended"] else cell[name] for name in TIMES}
     times |= {"mb": cell["memory_mib"], "peak_mb": cell["peak_mb"], "contended": cell["contended"]}
     return times | {"measured_ms": cell["total_ms"]}
-
-
-def _load_kernels(matcher: Matcher, corpus: Corpus) -> None:
-    """Match a few documents, which loads the compiled kernels."""
-    few = min(len(corpus.vectors), FEW)
-    matcher(Corpus(corpus.vectors.take(np.arange(few)), lambda: islice(corpus.texts(), few)))
 
 
 def _of_all(matcher: Matcher, corpus: Corpus, repeats: int) -> tuple[dict[str, Any], Pairs]:

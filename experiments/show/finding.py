@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,12 +21,12 @@ def finding(results: Path) -> list[str]:
     The list has one sentence if the study was not run.
     """
     facts = read_facts(results / "signatures" / "facts.csv")
-    tested = set(_names(facts, "H1"))
+    tested = {name for name, _ in _tests(facts, "H1")}
     collections = [name for name in dict.fromkeys(fact.partition(":")[0] for fact in facts) if name in tested]
     if not collections:
         return [NOT_RUN]
-    whole = _treatments(facts, "H1")[0]
-    others = [treatment for treatment in _treatments(facts, "H3") if treatment != ARTICLE]
+    whole = _tests(facts, "H1")[0][1]
+    others = list(dict.fromkeys(treatment for _, treatment in _tests(facts, "H3") if treatment != ARTICLE))
     leads, same = (
         _joined([_lead(facts, name, treatment, hypothesis) for name in collections])
         for treatment, hypothesis in ((whole, "H1"), (REMOVED, "H2"))
@@ -99,15 +100,10 @@ def outcome(facts: Mapping[str, Fact], hypothesis: str, collection: str, treatme
     return facts[f"{hypothesis}: {collection}, {treatment}: corrected p"].text.partition(", ")[2]
 
 
-def _names(facts: Mapping[str, Fact], hypothesis: str) -> list[str]:
-    return [
-        name.removeprefix(f"{hypothesis}: ").rsplit(", ", 1)[0] for name in facts if name.startswith(f"{hypothesis}: ")
-    ]
-
-
-def _treatments(facts: Mapping[str, Fact], hypothesis: str) -> list[str]:
-    names = (name.removesuffix(": corrected p") for name in facts if name.startswith(f"{hypothesis}: "))
-    return list(dict.fromkeys(name.rsplit(", ", 1)[1] for name in names))
+def _tests(facts: Mapping[str, Fact], hypothesis: str) -> list[tuple[str, str]]:
+    """Return the collection and the treatment of each test of a hypothesis."""
+    pattern = re.compile(rf"{hypothesis}: (.+), (.+): corrected p")
+    return [(match[1], match[2]) for match in map(pattern.fullmatch, facts) if match]
 
 
 def _lead(facts: Mapping[str, Fact], name: str, treatment: str, hypothesis: str) -> tuple[str, str]:

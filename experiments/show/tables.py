@@ -18,6 +18,7 @@ from spotsigs.output_files import replacing, write_csv
 ABSENT = "n/a"
 QUALITY = ("precision", "recall", "f1")
 """Columns that every form of a table has, and that a collection without truth lacks."""
+TIMES = ("sort_hash_ms", "cluster_ms", "total_ms")
 PUBLISHED, AT_PAPER = "published", "measured"
 """Names of the rows of published tables."""
 

@@ -16,7 +16,7 @@ from experiments.harness.curves import Curve, ends, paired_samples
 from experiments.harness.study import Work
 from experiments.harness.timing import cost, quotient
 from experiments.show.pair_lists import PairList, write_pair_lists
-from experiments.show.tables import PUBLISHED, TITLES, Column, Table, band_text, titled
+from experiments.show.tables import PUBLISHED, TIMES, TITLES, Column, Table, band_text, titled
 from experiments.show.views import draw_by_method
 from spotsigs.errors import did_you_mean, require
 from spotsigs.method import Method
@@ -180,7 +180,7 @@ class TableOfMethods:
                 rows.append(paper | {"row": PUBLISHED, "idf": band_text(paper["idf_min"], paper["idf_max"])})
             name = self.at.get(kind, kind)
             row = cell | {"collection": part.name, "at": name, "row": name, "spots": cell["signatures"]}
-            row |= dict.fromkeys(("sort_hash_ms", "cluster_ms", "total_ms", "peak_mb", "contended"))
+            row |= dict.fromkeys((*TIMES, "peak_mb", "contended"))
             timed = cost(part.times[label, kind]) if (label, kind) in part.times else {}
             row |= {"mb": cell["memory_mib"], "time": shown_seconds(timed)} | timed | gaps.get((label, kind), {})
             row |= {"idf": band_text(cell["idf_min"], cell["idf_max"])}

@@ -151,7 +151,9 @@ class MethodComparison(Experiment):
         written += [self._drawn(name, View(**view), parts) for name, view in self.figures.items()]
         written += table.appended(work, parts) if table is not None else []
         listed = work.facts(facts) if facts else ""
-        summary = [] if self.table else [_summary(part) for part in parts] if self.step else [listed]
+        best = (", ".join(f"{of} {best_f1(curve):.3f}" for of, curve in part.curves.items()) for part in parts)
+        each = [f"best F1 on {part.name}: {values}" for part, values in zip(parts, best, strict=True)]
+        summary = [] if self.table else each if self.step else [listed]
         return "\n\n".join([*summary, *left_out, *written])
 
     def _seeds(self, name: str) -> list[int]:
@@ -162,7 +164,7 @@ class MethodComparison(Experiment):
         """Yield label, name, added choices, and columns of each method in each panel and at each point of a grid."""
         grids = [view.get("grid", {}) for view in self.figures.values()] or [{}]
         for (panel, choices), name in product((self.panels or {"": {}}).items(), self.methods):
-            for grid in grids if self.figures else [{}]:
+            for grid in grids:
                 for values in product(*grid.values()):
                     added = dict(zip(grid, values, strict=True))
                     columns = {key.rpartition(".")[2]: value for key, value in added.items()}
@@ -253,8 +255,3 @@ class MethodComparison(Experiment):
 def best_f1(curve: Curve) -> float:
     """Return the best F1 of a curve, 0 if it is undefined."""
     return finite(curve.values("f1")[curve.best])
-
-
-def _summary(part: OnCollection) -> str:
-    best = ", ".join(f"{label} {best_f1(curve):.3f}" for label, curve in part.curves.items())
-    return f"best F1 on {part.name}: {best}"

@@ -17,7 +17,6 @@ from experiments.studies.table2 import require_vectors, vector_times
 OURS, NATIVE = "SpotSigs", "LSH-S (native)"
 SECONDS, RATIO, RECALL = "Runtime", "LSH-S over SpotSigs", "Relative recall"
 
-Key = tuple[str, float]
 Cells = dict[tuple[str, float], dict[str, Any]]
 """Results of `experiments.harness.timing.time_matcher` by method and threshold."""
 Ratios = dict[float, Fact | None]

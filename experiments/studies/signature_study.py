@@ -337,14 +337,9 @@ class CorrectedTest:
     corrected: float
 
     @property
-    def holds(self) -> bool:
-        """The corrected p-value is below the level."""
-        return self.corrected < ALPHA
-
-    @property
     def words(self) -> str:
         """Outcome, in the words of the protocol."""
-        if not self.holds:
+        if self.corrected >= ALPHA:
             return "undecided"
         if self.hypothesis == "H2":
             return f"equal within {MARGIN:g}"

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.bench import TRIAL, Bench, Cell, has_failed, is_contended, joins_table, plan, write_tables
+from benchmarks.bench import TRIAL, Bench, Cell, joins_table, plan, write_tables
 from benchmarks.join_tools import TOOLS, UnavailableError, agreement
 from data.collections.wt10g_like import Wt10gLike
 from spotsigs.matching.prefix_join import self_join
@@ -104,8 +104,8 @@ def test_disturbed_and_failed_cells_are_named(tmp_path):
     bench = Bench(tmp_path)
     states = ({"status": "ok", "contended": True}, {"status": "failed"}, {"status": "limit"}, {"status": "omitted"})
     bench.done = {Cell("short 20k", "rensa", 0.9, threads): state for threads, state in enumerate(states)}
-    assert bench.named(is_contended) == ["short 20k rensa 0.9 0"]
-    assert bench.named(has_failed) == ["short 20k rensa 0.9 1"]
+    assert bench.named(contended=True) == ["short 20k rensa 0.9 0"]
+    assert bench.named(status="failed") == ["short 20k rensa 0.9 1"]
 
 
 def test_the_plan_can_be_narrowed():
