@@ -65,10 +65,10 @@ def write_licences(target: Path) -> None:
     executable = Path(sys.executable).parent / command[0]
     answer = subprocess.run([str(executable), *command[1:]], capture_output=True, text=True, check=True)
     rows = [row for row in json.loads(answer.stdout) if _normal(row["Name"]) in pinned()]
-    found: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
     for row in rows:
-        found.setdefault(row["License"], set()).add(row["Name"])
-    lines = [f"| {licence} | {', '.join(sorted(names, key=str.lower))} |" for licence, names in sorted(found.items())]
+        names.setdefault(row["License"], set()).add(row["Name"])
+    lines = [f"| {licence} | {', '.join(sorted(of, key=str.lower))} |" for licence, of in sorted(names.items())]
     target.write_text(INTRODUCTION + "\n".join(lines) + collections() + "\n", encoding="utf-8")
 
 
@@ -82,32 +82,32 @@ def looked_up() -> list[dict[str, Any]] | None:
         return None
 
 
-def verdict(found: list[dict[str, Any]] | None) -> tuple[int, list[str]]:
-    """Return the exit code, and what to say.
+def verdict(pins: list[dict[str, Any]] | None) -> tuple[int, list[str]]:
+    """Return the exit code, and what to print.
 
     Parameters
     ----------
-    found : list of dict or None
+    pins : list of dict or None
         ``name``, ``version`` and ``vulns``, or a ``skip_reason``, of each pinned version.
     """
     known = [
         f"{one['name']} {one['version']}: {vulnerability['id']}, mended in "
         + (" or ".join(vulnerability["fix_versions"]) or "no version yet")
-        for one in found or []
+        for one in pins or []
         for vulnerability in one.get("vulns", [])
     ]
-    skipped = [one["name"] for one in found or [] if "skip_reason" in one]
+    skipped = [one["name"] for one in pins or [] if "skip_reason" in one]
     if known:
         return 1, known
-    if not found or len(skipped) == len(found):
+    if not pins or len(skipped) == len(pins):
         return 2, ["no vulnerability database answers here, so nothing was looked up: run this again with a network"]
     if skipped:
-        return 2, [f"not looked up: {', '.join(skipped)}; nothing is known about the other {len(found) - len(skipped)}"]
-    return 0, [f"nothing is known about any of the {len(found)} pinned versions"]
+        return 2, [f"not looked up: {', '.join(skipped)}; nothing is known about the other {len(pins) - len(skipped)}"]
+    return 0, [f"nothing is known about any of the {len(pins)} pinned versions"]
 
 
 def main() -> int:
-    """Write the list of licences, look vulnerabilities up, and say what was found."""
+    """Write the list of licences, look vulnerabilities up, and print the verdict."""
     before = PAGE.read_text(encoding="utf-8")
     write_licences(PAGE)
     code, sentences = verdict(looked_up())

@@ -91,7 +91,7 @@ def test_a_threshold_is_proposed(rows, tmp_path, capsys):
     assert "pairs to judge" in page.read_text()
 
 
-def test_a_tilde_behind_an_equals_sign_is_the_home(monkeypatch, tmp_path):
+def test_a_tilde_after_an_equals_sign_is_the_home(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     expanded = expand_home(["data.path=~/x", "--out=~", "tau=0.5", "a~b=c~d"])

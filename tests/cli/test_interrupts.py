@@ -131,7 +131,7 @@ def test_twenty_signals_at_random_times(tmp_path, sent):
 
 def test_an_interrupt_waits_until_results_are_published():
     """It came between the copy and its tables: the copy was there, and the same command refused."""
-    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with terminal.uninterrupted():
             os.kill(os.getpid(), signal.SIGINT)
@@ -142,7 +142,7 @@ def test_an_interrupt_waits_until_results_are_published():
             pass
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # a command is finished then
     finally:
-        signal.signal(signal.SIGINT, former)
+        signal.signal(signal.SIGINT, previous)
 
 
 def test_another_thread_can_publish_results():

@@ -25,7 +25,7 @@ def test_cohesion_equals_its_definition(edges, method, cut, random):
     cohesions = cohesion(clusters, chunks)
     assert cohesions.labels.tolist() == np.flatnonzero(clusters.sizes > 1).tolist()
     actual = cohesions.of(np.arange(len(clusters.sizes)))
-    for label, head in enumerate(clusters.representatives.tolist()):
+    for label, representative in enumerate(clusters.representatives.tolist()):
         members = set(np.flatnonzero(clusters.labels == label).tolist())
         inside = [(e, s) for e, s in zip(edges, values, strict=True) if set(e) <= members]
         known = [s for _, s in inside if s == s]
@@ -33,7 +33,8 @@ def test_cohesion_equals_its_definition(edges, method, cut, random):
         np.testing.assert_equal(actual.minimum[label], min(known, default=np.nan))
         total = reduce(operator.add, known, 0.0)  # one after the other; sum() compensates since Python 3.12
         np.testing.assert_equal(actual.mean[label], total / len(known) if known else np.nan)
-        assert actual.apart[label] == sum((min(m, head), max(m, head)) not in edges for m in members - {head})
+        others = (tuple(sorted((member, representative))) for member in members - {representative})
+        assert actual.apart[label] == sum(edge not in edges for edge in others)
         assert not actual.chain[label]
 
 

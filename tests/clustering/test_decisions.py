@@ -71,8 +71,8 @@ def test_by_similarity_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pa
         np.testing.assert_equal(groups.similarity_to_representative[row], quoted)
     assert not [pair for pair in near if set(pair) <= kept]  # second half
     order = sorted(range(n), key=lambda row: (removed[row], rank[row], row))
-    heads = naive.leaders(near, order, np.flatnonzero(removed).tolist())
-    assert groups.representatives[groups.labels].tolist() == [heads[row] for row in range(n)]
+    leaders = naive.leaders(near, order, np.flatnonzero(removed).tolist())
+    assert groups.representatives[groups.labels].tolist() == [leaders[row] for row in range(n)]
 
 
 @examples(30, long=2000)
@@ -134,9 +134,9 @@ def test_decisions_against_counting(data):
         groups = cluster(pairs, clusters=method)
         decisions = decide(pairs, groups, Keep.first)
         for row in range(n):
-            head = groups.representatives[groups.labels[row]]
+            representative = groups.representatives[groups.labels[row]]
             partners = [(-v, b if a == row else a) for (a, b), v in near.items() if row in (a, b)]
-            partners = [pair for pair in partners if pair[1] == head] or partners
+            partners = [pair for pair in partners if pair[1] == representative] or partners
             similarity, partner = min(partners, default=(np.nan, -1))
             assert decisions.partner[row] == partner
             np.testing.assert_equal(decisions.similarity[row], -similarity)
@@ -147,7 +147,7 @@ def test_decisions_against_counting(data):
         assert set(np.flatnonzero(decide(pairs, groups, Keep.none).kept).tolist()) == alone
 
 
-def test_policies_refuse_what_they_cannot_know():
+def test_policies_refuse_missing_lengths_and_dates():
     with pytest.raises(InputError, match="keep=longest needs the documents' lengths"):
         priority(Keep.longest, 3)
     with pytest.raises(InputError, match="keep=newest needs dates"):

@@ -135,9 +135,9 @@ def test_the_band_is_counted_over_distinct_pages_and_not_over_few():
 def test_the_rule_for_exact_duplicates_is_an_option(tmp_path, choice, n):
     pages = {"a.html": BRIDGE, "b.html": BRIDGE, "c.html": f"<!-- c -->{BRIDGE}", "d.html": TABLE, "e.html": TABLE}
     pages |= {"f.html": f"<i></i>{TABLE}"}
-    asked = ["data=folder", folder(tmp_path / "in", pages), "engine=serial", f"duplicates={choice}"]
-    ran(tmp_path / "memory", *asked)
-    ran(tmp_path / "disk", *asked, "memory=1GB")
+    words = ["data=folder", folder(tmp_path / "in", pages), "engine=serial", f"duplicates={choice}"]
+    ran(tmp_path / "memory", *words)
+    ran(tmp_path / "disk", *words, "memory=1GB")
     assert same(tmp_path / "memory", tmp_path / "disk")
     actual = pairs_of(tmp_path / "memory")
     assert {s for _, _, s in actual} == {1.0}
@@ -152,8 +152,8 @@ def test_the_rule_for_exact_duplicates_is_an_option(tmp_path, choice, n):
 def test_removed_pages_have_a_reason_and_kept_ones_whether_they_were_compared(tmp_path):
     kinds = (TABLE, TABLE, f"<i></i>{TABLE}", BRIDGE, f"{BRIDGE}<p>It is late.</p>")
     pages = {f"{k}.html": page for k, page in enumerate(kinds, start=1)}
-    asked = ["data=folder", folder(tmp_path / "in", pages), "engine=serial", "tau=0.3"]
-    text = ran(tmp_path / "run", *asked)
+    words = ["data=folder", folder(tmp_path / "in", pages), "engine=serial", "tau=0.3"]
+    text = ran(tmp_path / "run", *words)
     near = reasons(tmp_path / "run")
     assert near.pop("5.html").startswith("near-duplicate of 4.html (similarity 0.")
     assert near == {
@@ -163,7 +163,7 @@ def test_removed_pages_have_a_reason_and_kept_ones_whether_they_were_compared(tm
     assert (tmp_path / "run/kept.csv").read_text() == "doc,compared,near_duplicate\n1.html,no,\n4.html,yes,\n"
     assert "2 exact duplicates: 1 of identical content, 1 of identical text" in text
     assert "3 documents with too few signatures to be compared: see kept.csv" in text
-    ran(tmp_path / "none", *asked, "keep=none")
+    ran(tmp_path / "none", *words, "keep=none")
     alone = "identical content: copy of 2.html, and no document that has one is kept"
     assert reasons(tmp_path / "none")["1.html"] == alone
 

@@ -106,7 +106,7 @@ def collection(tarballs, **choices):
 # ---------------------------------------------------------------------------------------------------------- stories
 
 
-def test_stories_are_found_by_headline_date_and_length_alone():
+def test_stories_are_matched_by_headline_date_and_length_alone():
     long, other = wire("a"), wire("b")
     rows = [
         sent(1, "A headline of five words", long, 0),

@@ -33,7 +33,7 @@ def assert_in_order(vectors):
 
 
 @pytest.mark.parametrize("documents", [100, 1000, 20_000])
-def test_totals_are_met_exactly(documents):
+def test_totals_are_exact(documents):
     collection, vectors = Wt10gLike(documents=documents), drawn(documents)
     assert len(vectors) == documents
     assert vectors.n_occurrences == collection.occurrences == documents * OCCURRENCES // DOCUMENTS

@@ -53,7 +53,7 @@ def test_hardly_a_pair_is_verified_at_a_high_threshold():
     assert pairs.counters["verifications"] < 350 * 349 / 2 / 20
 
 
-def test_a_teaser_is_found_in_its_article():
+def test_an_article_contains_its_teaser():
     names = "bridge river mayor town harbour market school forest".split()
     sentences = [f"The {name} of the old {name}s has been a part of the {name} festival." for name in names]
     article, teaser = " ".join(sentences), " ".join(sentences[:3])

@@ -145,8 +145,8 @@ class TestTables:
         hashed ^= hashed >> np.uint64(29)
         upper = hashed >> np.uint64(32)
         order = np.argsort(upper)
-        twin = int(np.flatnonzero(upper[order][1:] == upper[order][:-1])[0])
-        a, b = order[twin], order[twin + 1]
+        first_of_two = int(np.flatnonzero(upper[order][1:] == upper[order][:-1])[0])
+        a, b = order[first_of_two], order[first_of_two + 1]
         assert first[a] != first[b]
         minima = np.array([[first[a], 0], [first[b], hashed[a] ^ hashed[b]], [first[a], 0]], np.uint32)
         chains = np.full((3, 1), -1, np.int32)

@@ -81,7 +81,7 @@ PAIR_COPIES = [Cosine(tau=0.9, threads=1), IMatch(idf_min=0.0, idf_max=0.5), Sim
 
 
 @pytest.mark.parametrize("matcher", PAIR_COPIES, ids=lambda matcher: type(matcher).__name__)
-def test_every_pair_of_many_copies_is_found(matcher):
+def test_every_pair_of_many_copies_is_reported(matcher):
     others = [Counter({1000 + 9 * k + s: 5 for s in range(9)}) for k in range(COPIES)]
     texts = ["Twelve words of one page that was copied again and again. It does not end."] * COPIES
     texts += [f"Word{k} thing{k} stands{k} alone{k} here{k} and{k} there{k}." for k in range(COPIES)]

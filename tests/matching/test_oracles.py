@@ -162,7 +162,7 @@ def test_min_hashes_against_datasketch(one, other, scheme):
 @examples(60)
 @given(MULTISETS, MULTISETS)
 def test_sketches_against_datasketch(one, other):
-    """Estimators of the same resemblance, of sets, lie within the same distance of it."""
+    """Estimators of the same resemblance, of sets, are within the same distance of it."""
     exact = len(one.keys() & other.keys()) / len(one.keys() | other.keys())
     rows, i, j = vectors_of([one, other]), np.array([0]), np.array([1])
     sketch = Sketch(kind=Kind.permutations, size=96, tau=0.5)

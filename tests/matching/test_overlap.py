@@ -49,7 +49,7 @@ def test_sets_are_counted_once():
     assert pairs.to_pandas()[["shared", "union"]].to_numpy().tolist() == [[1, 3]]
 
 
-def test_a_similarity_that_is_no_quotient_tells_nothing():
+def test_a_similarity_that_is_no_quotient_has_no_overlap():
     pairs = Cosine(tau=0.1)(Corpus(Vectors.from_counters([{1: 3, 2: 1}, {1: 2, 3: 4}, {5: 1}])))
     assert pairs.shared is None
     assert pairs.union is None

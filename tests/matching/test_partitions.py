@@ -33,7 +33,7 @@ def test_exact_boundaries_equal_rational_arithmetic(tau):
 
 
 @given(st.floats(0.01, 1.0), st.sampled_from(["paper", "prototype"]), st.integers(1, 300))
-def test_similar_lengths_lie_in_the_same_or_neighbouring_partitions(tau, convention, rho):
+def test_similar_lengths_are_in_the_same_or_neighbouring_partitions(tau, convention, rho):
     boundaries = partition_boundaries(tau, rho, convention)
     assert np.all(
         (boundaries[1:-1] - 1) / boundaries[2:] < tau

@@ -16,7 +16,7 @@ rows_of_terms = st.lists(st.dictionaries(st.integers(0, 30), st.integers(1, 4), 
 
 @st.composite
 def close_fingerprints(draw):
-    """Fingerprints of some width that lie around a few centres, so that every radius finds pairs."""
+    """Draw fingerprints of some width around a few centres, so that every radius finds pairs."""
     bits = draw(st.integers(8, 64))
     centres = draw(st.lists(st.integers(0, 2**bits - 1), min_size=1, max_size=3))
     flips = st.lists(st.integers(0, bits - 1), max_size=6)

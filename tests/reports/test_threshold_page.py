@@ -129,7 +129,7 @@ def test_without_truth_and_without_a_valley(page):
 
 def test_without_truth_much_lost_text_raises_the_threshold(tmp_path):
     """Of each two pages, 0 to 19 of 20 sentences are the same, so that no valley separates them."""
-    same = [(k, n if n < k % 20 else n + 20 * twin) for k in range(300) for twin in (0, 1) for n in range(20)]
+    same = [(k, n if n < k % 20 else n + 20 * version) for k in range(300) for version in (0, 1) for n in range(20)]
     words = [f"the {k}x{n} of {k}y{n}" for k, n in same]
     rows = [{"id": str(k), "text": " ".join(words[20 * k : 20 * k + 20])} for k in range(600)]
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))

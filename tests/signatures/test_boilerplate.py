@@ -60,7 +60,7 @@ def test_plain_text_keeps_everything(scheme, way):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=repr)
-def test_main_content_is_found_on_each_page_alone(scheme):
+def test_main_content_is_detected_on_each_page_alone(scheme):
     page = f"<ul>{MENU}</ul>{STORIES[0]}<ul>{MENU}</ul>{LEGAL}"
     (alone,) = kept([page], scheme, Boilerplate.main_content)
     assert kept([page, *STORIES], scheme, Boilerplate.main_content)[0] == alone

@@ -110,7 +110,7 @@ def test_a_text_is_tokenized_by_its_language():
 
 
 @pytest.mark.parametrize("kind", [MainContent, TemplateRemoval])
-def test_signatures_know_languages_without_boilerplate(kind):
+def test_schemes_for_boilerplate_detect_languages(kind):
     plain = SpotSignatures(d=1, c=2, language="auto")
     for text in (REAL["de"], CHINESE):
         assert sorted(kind(signature=plain)(tokenize(text)).tolist()) == sorted(plain(tokenize(text)).tolist())

@@ -232,7 +232,7 @@ def recall(pages: list[list[naive.Entry]], versions: int, tau: float) -> float:
 @pytest.mark.parametrize("in_one_block", [True, False], ids=["one block", "scattered"])
 @pytest.mark.parametrize("part", [0.05, 0.1, 0.15])
 @pytest.mark.parametrize("versions", [2, 4, 8])
-def test_versions_of_the_only_text_of_a_site_are_found(versions, part, in_one_block):
+def test_versions_of_the_only_text_of_a_site_are_similar(versions, part, in_one_block):
     random = np.random.default_rng(versions)
     pages = []
     for _ in range(20):

@@ -154,7 +154,7 @@ def test_encodings_declared_in_the_page(head):
     assert to_utf8((head + "Größe").encode("cp1252"), "windows-1252").decode().endswith("Größe")
 
 
-def test_a_declared_encoding_survives_a_few_invalid_bytes():
+def test_a_declared_encoding_is_read_despite_a_few_invalid_bytes():
     text = to_utf8((GERMAN * 3).encode() + b"\xff x", "utf-8").decode()
     assert text == GERMAN * 3 + "\ufffd x"
     text = to_utf8(GERMAN.encode("cp1252") + b" \x81 " + RUSSIAN.encode("cp1252", "replace"), "iso-8859-1").decode()
