@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import tempfile
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +17,7 @@ from in_process import ROOT, command, process, started
 
 from spotsigs import dedup, progress, terminal
 from spotsigs.cli import VERBS, main, parser, planned
+from spotsigs.compile import STEPS, balanced_groups
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import format_of
 from spotsigs.outofcore.pipeline import Store
@@ -182,6 +184,7 @@ def in_turn(*commands, before="", **more):
 BARE = """
 import sys
 import tempfile
+from itertools import chain
 class Absent:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in {names}:
@@ -368,3 +371,37 @@ def test_each_line_of_a_log_of_json_is_an_object(tmp_path):
         done = command("pairs", *words, "--engine", "serial", "--log", "json", cwd=tmp_path)
         assert [json.loads(line)["level"] for line in done.stderr.splitlines()][-3:] == levels
     assert done.returncode == 1
+
+
+COUNTED = """
+import gc, sys
+from numba.core.dispatcher import Dispatcher
+from spotsigs import cli
+from spotsigs.compile import STEPS
+
+def signatures():
+    return {(k.py_func.__module__, k.py_func.__name__): set(k.signatures) for k in gc.get_objects()
+            if isinstance(k, Dispatcher) and k.py_func.__module__.startswith("spotsigs")}
+
+for name in %s:
+    STEPS[name][1]()
+before = signatures()
+for words in %s:
+    cli.main(words)
+print({name: kinds for name, kinds in signatures().items() if kinds - before.get(name, set())})
+"""
+
+
+def test_a_run_calls_no_kernel_that_no_step_has_compiled(tmp_path):
+    tiny = str(ROOT / "data" / "tiny")
+    words = [[verb, tiny, "--out", str(tmp_path / verb), "--workers", "1"] for verb in ("dedup", "cluster")]
+    code = COUNTED % (list(STEPS), words)
+    assert process(program=("-c", code)).stdout.splitlines()[-1] == "{}"
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3, 8])
+def test_steps_are_shared_out_once_and_evenly(processes):
+    groups = balanced_groups(list(STEPS), processes)
+    assert sorted(chain.from_iterable(groups)) == sorted(STEPS)
+    loads = [sum(STEPS[step][0] for step in group) for group in groups]
+    assert max(loads) <= max(sum(loads) / len(groups) * 4 / 3, max(seconds for seconds, _ in STEPS.values()))

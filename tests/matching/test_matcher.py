@@ -7,14 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import TAUS, borderline_collections, by_rows, collections, vectors_of
+from strategies import TAUS, borderline_collections, by_rows, collections, triples, vectors_of
 
 from baselines.cosine import Cosine
 from baselines.imatch import IMatch
 from baselines.lcs.lcs_method import Lcs
+from baselines.lsh import Lsh
+from baselines.lsh_native import LshNative
 from baselines.simhash import SimHash
+from spotsigs.in_memory import Joined
 from spotsigs.matching.algorithm1 import COUNTERS, SpotSigs
 from spotsigs.matching.brute_force import BruteForce
+from spotsigs.matching.containment import Containment
 from spotsigs.matching.partitions import Convention
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Corpus, Vectors
@@ -87,3 +91,45 @@ def test_every_pair_of_many_copies_is_reported(matcher):
     texts += [f"Word{k} thing{k} stands{k} alone{k} here{k} and{k} there{k}." for k in range(COPIES)]
     pairs = matcher(Corpus(vectors_of([PAGE] * COPIES + others), lambda: iter(texts)))
     assert set(by_rows(pairs)) == set(combinations(range(COPIES), 2))
+
+
+# one join for several thresholds
+
+JOINED = [SpotSigs(), SpotSigsTight(), BruteForce(), Containment(), Lsh(), LshNative()]
+THREE = Corpus(Vectors.from_sets([{1, 2, 3}, {1, 2, 3}, {1, 2, 4}]))
+
+
+@pytest.mark.parametrize("matcher", JOINED, ids=lambda matcher: matcher.label)
+@given(rows=st.lists(st.dictionaries(st.integers(0, 8), st.integers(1, 3), max_size=6), min_size=2, max_size=12))
+def test_cut_pairs_are_those_of_a_join_at_the_threshold(matcher, rows):
+    corpus = Corpus(Vectors.from_counters(rows))
+    joined = Joined(None, corpus)
+    for tau in (0.3, 0.44, 0.6, 1.0):
+        assert triples(joined.distinct(matcher.at(tau))) == triples(matcher.at(tau)(corpus))
+
+
+def counting(kind):
+    """Return a matcher of a kind, and the list of the thresholds of its joins."""
+    joins = []
+
+    class Counting(kind):
+        def __call__(self, corpus):
+            joins.append(self.threshold)
+            return super().__call__(corpus)
+
+    return Counting, joins
+
+
+def test_it_joins_once_for_thresholds_that_ascend():
+    (tight, joins), joined = counting(SpotSigsTight), Joined(None, THREE)
+    for tau in (0.4, 0.9, 0.4, 0.3):
+        joined.distinct(tight(tau=tau))
+    joined.distinct(tight(tau=0.9, threads=1))  # another method
+    assert joins == [0.4, 0.3, 0.9]
+
+
+def test_a_method_without_a_threshold_runs_once_and_an_unverified_one_each_time():
+    (lexicon, once), (simhash, each), joined = counting(IMatch), counting(SimHash), Joined(None, THREE)
+    for matcher in (lexicon(), lexicon(), simhash(), simhash()):
+        joined.distinct(matcher)
+    assert (len(once), len(each)) == (1, 1 if SimHash().threshold is None else 2)
