@@ -140,7 +140,7 @@ def pages(tmp_path):
     return tmp_path / "in"
 
 
-def there(url):
+def uploaded(url):
     return {name: (as_path(url) / name).read_bytes() for name in files_below(as_path(url))}
 
 
@@ -153,7 +153,7 @@ def test_copy_and_tables_are_uploaded(tmp_path, pages, bucket, memory, capsys):
     dedup(pages, "--out", f"{bucket}/kept/", *memory)
     assert f"5 kept -> {bucket}/kept/" in capsys.readouterr().out
     for name in ("kept", "kept-results"):
-        expected, actual = contents(tmp_path / name), there(f"{bucket}/{name}")
+        expected, actual = contents(tmp_path / name), uploaded(f"{bucket}/{name}")
         assert set(actual) == set(expected)
         assert all(actual[key] == content for key, content in expected.items() if key not in TIMES)
     taken = "kept is not empty; name another folder for the copy, or replace it with --ov"
@@ -161,12 +161,12 @@ def test_copy_and_tables_are_uploaded(tmp_path, pages, bucket, memory, capsys):
         dedup(pages, "--out", f"{bucket}/kept")
     (as_path(bucket) / "kept" / "stale.jsonl").write_bytes(b"x")
     dedup(pages / "a.jsonl", "--out", f"{bucket}/kept", "--overwrite")
-    assert set(there(f"{bucket}/kept")) == {"a.jsonl"}
+    assert set(uploaded(f"{bucket}/kept")) == {"a.jsonl"}
 
 
 def test_tables_of_pairs_are_uploaded(pages, bucket):
     main(["pairs", str(pages), "--out", f"{bucket}/tables", "--workers", "1"])
-    assert {"pairs.parquet", "metrics.json"} <= set(there(f"{bucket}/tables"))
+    assert {"pairs.parquet", "metrics.json"} <= set(uploaded(f"{bucket}/tables"))
 
 
 @pytest.mark.parametrize("failing", range(13))
@@ -187,7 +187,7 @@ def test_a_failed_upload_leaves_nothing(pages, bucket, monkeypatch, failing):
     else:
         with pytest.raises(SystemExit, match="the network is gone"):
             dedup(pages, "--out", f"{bucket}/kept")
-        assert there(bucket) == {}
+        assert uploaded(bucket) == {}
 
 
 def test_what_cannot_be_written_is_refused_before_the_work(pages, monkeypatch):

@@ -32,7 +32,7 @@ def written(folder):
     new_from=st.integers(0, 60),
     measure=st.sampled_from([None, Measure.jaccard, Measure.containment]),
 )
-def test_chunks_do_not_show(tmp_path_factory, seed, n, m, new_from, measure):
+def test_the_size_of_chunks_makes_no_difference(tmp_path_factory, seed, n, m, new_from, measure):
     folder, rng = tmp_path_factory.mktemp("tables"), np.random.default_rng(seed)
     pairs = random_pairs(rng, n, m)
     stored = on_disk(folder, pairs, 3, rng).within(int(rng.integers(50, 5000)))
