@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 import pytest
@@ -20,8 +19,6 @@ from test_engines import needs
 
 from spotsigs.storage.atomic import alone
 from spotsigs.storage.store import claim
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_a_run_that_waits_for_a_store_logs_it(tmp_path):

@@ -89,16 +89,9 @@ def test_a_store_that_fails_does_not_replace_the_previous_one(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["x"]
 
 
-def edit_manifest(folder, **values):
-    path = folder / "store.json"
-    path.write_bytes(resealed(json.loads(path.read_text()) | values))
-
-
 def change_versions(root):
     """Let all results below a folder be those of another version."""
-    for manifest in root.rglob("store.json"):
-        edit_manifest(manifest.parent, version=3)
-
-
-def resealed(facts):
-    return sealed({name: value for name, value in facts.items() if name != "seal"})
+    for path in root.rglob("store.json"):
+        facts = json.loads(path.read_text()) | {"version": 3}
+        facts.pop("seal")
+        path.write_bytes(sealed(facts))
