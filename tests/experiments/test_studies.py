@@ -173,9 +173,8 @@ class TestResults:
         cells = pd.read_parquet(results / "figure5" / "cells.parquet")
         assert len(cells) == len(rows_of(results / "figure5" / "cells.csv")) == 6 * 25
         assert cells.groupby(["collection", "method", "tau"]).size().max() == 1
-        drawn = {
-            (p["panel"], p["series"], float(p["x"])): float(p["y"]) for p in rows_of(results / "figure5/figure5.csv")
-        }
+        rows = rows_of(results / "figure5/figure5.csv")
+        drawn = {(row["panel"], row["series"], float(row["x"])): float(row["y"]) for row in rows}
         chosen = configured("data=tiny", "idf_min=0.2", "idf_max=0.85", "duplicates=off", "tau=0.44")
         run = Run(collection=chosen.collection, data="tiny", output=Output(folder=Path()))
         expected = cell_of(compute(chosen.method, run).metrics, seed=2008, commit=None)

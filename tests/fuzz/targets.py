@@ -12,12 +12,7 @@ from pathlib import Path
 from stores import save_vectors
 
 from spotsigs.errors import InputError
-from spotsigs.formats.arc import Arc
-from spotsigs.formats.csv_files import Csv
-from spotsigs.formats.jsonl import Jsonl
-from spotsigs.formats.parquet import Parquet
-from spotsigs.formats.trec import Trec
-from spotsigs.formats.warc import Warc
+from spotsigs.formats.detect_format import FORMATS
 from spotsigs.records import Document, Skipped, Vectors
 from spotsigs.signatures.extract import count_signatures
 from spotsigs.signatures.spots import SpotSignatures
@@ -84,12 +79,12 @@ def manifest(content: bytes) -> None:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "html": html,
-    "warc": _reader(".warc", Warc, same=False),
-    "arc": _reader(".arc", Arc, same=False),
-    "trec": _reader("", Trec, same=True),
-    "jsonl": _reader(".jsonl", Jsonl, same=True),
-    "csv": _reader(".csv", Csv, same=True),
-    "parquet": _reader(".parquet", Parquet, same=False),
+    "warc": _reader(".warc", FORMATS["warc"], same=False),
+    "arc": _reader(".arc", FORMATS["arc"], same=False),
+    "trec": _reader("", FORMATS["trec"], same=True),
+    "jsonl": _reader(".jsonl", FORMATS["jsonl"], same=True),
+    "csv": _reader(".csv", FORMATS["csv"], same=True),
+    "parquet": _reader(".parquet", FORMATS["parquet"], same=False),
     "manifest": manifest,
 }
 

@@ -27,13 +27,7 @@ from archives import arc_record, warc_record
 
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
-from spotsigs.formats.arc import Arc
-from spotsigs.formats.csv_files import Csv
-from spotsigs.formats.folder import Folder
-from spotsigs.formats.jsonl import Jsonl
-from spotsigs.formats.parquet import Parquet
-from spotsigs.formats.trec import Trec
-from spotsigs.formats.warc import Warc
+from spotsigs.formats.detect_format import FORMATS
 from spotsigs.outofcore.pipeline import LEAST, PROGRAM, largest_unit_within, require_units
 from spotsigs.outofcore.segments import extract_segments
 from spotsigs.records import Document, Skipped
@@ -44,9 +38,6 @@ from spotsigs.text.visible import VisibleText
 LIMIT = 1 << 16
 BIG = b"<p>the page is a long one " * (1 << 19)
 SMALL = b"<p>the page is a short one"
-FORMATS = {
-    "warc": Warc, "arc": Arc, "trec": Trec, "jsonl": Jsonl, "csv": Csv, "parquet": Parquet, "folder": Folder
-}  # fmt: skip
 PACKS = {
     "plain": bytes,
     "gzip": lambda content: gzip.compress(content, 1, mtime=0),
@@ -148,7 +139,7 @@ def test_tags_count_for_the_memory_they_use(tmp_path):
     page = b"<p>" * (LIMIT // 4)
     with page_size_limit(LIMIT):
         folder = extract_segments(
-            tmp_path / "s", Folder(path=str(write(tmp_path / "in", "folder", [SMALL, page]))), VisibleText(),
+            tmp_path / "s", FORMATS["folder"](path=str(write(tmp_path / "in", "folder", [SMALL, page]))), VisibleText(),
             SpotSignatures(), Serial(),
         )  # fmt: skip
     [reasons] = folder.skipped
@@ -174,7 +165,7 @@ def test_pages_of_parquet_are_measured_before_they_are_read(tmp_path):
     before = pa.total_allocated_bytes()
     names = []
     with page_size_limit(LIMIT):
-        for shard in Parquet(path=str(tmp_path / "x.parquet")).shards():
+        for shard in FORMATS["parquet"](path=str(tmp_path / "x.parquet")).shards():
             for record in shard():
                 names.append(record.id)
                 assert pa.total_allocated_bytes() - before < 40 * LIMIT
@@ -195,7 +186,7 @@ def large_pages(tmp_path):
 
 def test_pages_of_parquet_are_as_large_as_the_budget_lets_them_be(tmp_path, large_pages):
     path, memory = str(tmp_path / "in" / "b.parquet"), PROGRAM + LEAST
-    collection, processes = Parquet(path=path), Processes(workers=4)
+    collection, processes = FORMATS["parquet"](path=path), Processes(workers=4)
     with pytest.raises(InputError, match=r"b.parquet: .* to \d\d MiB, more than 16 MiB; .* at least memory=") as error:
         require_units(collection, processes, memory, copied=False)
     enough = int(re.search(r"memory=(\d+)MB", str(error.value))[1]) * 10**6
@@ -212,7 +203,7 @@ def test_pages_of_parquet_are_as_large_as_the_budget_lets_them_be(tmp_path, larg
 def test_a_file_that_cannot_be_copied_is_refused_before_it_is_read(tmp_path, large_pages):
     table = large_pages.assign(text="the page", other=large_pages["html"]).drop(columns="html")
     table.to_parquet(tmp_path / "in" / "b.parquet")
-    memory, collection = PROGRAM + LEAST, Parquet(path=str(tmp_path / "in"))
+    memory, collection = PROGRAM + LEAST, FORMATS["parquet"](path=str(tmp_path / "in"))
     assert require_units(collection, Serial(), memory, copied=False) == Serial()
     with pytest.raises(InputError, match=r"b\.parquet: pages of a row group"):
         require_units(collection, Serial(), memory, copied=True)
@@ -235,7 +226,7 @@ def test_a_shard_of_any_number_of_records_is_written_in_parts(tmp_path, monkeypa
     parts = []
     for most in (1 << 24, 3000):
         monkeypatch.setattr("spotsigs.outofcore.segments.PART_BYTES", most)
-        collection = Jsonl(path=str(path))
+        collection = FORMATS["jsonl"](path=str(path))
         segments = extract_segments(tmp_path / str(most), collection, VisibleText(), SpotSignatures(), Serial())
         again = extract_segments(tmp_path / str(most), collection, VisibleText(), SpotSignatures(), Serial())
         assert again == segments

@@ -237,9 +237,8 @@ def test_templates_are_removed_in_remote_stores_too(tmp_path, memory):
 
     parts = (VisibleText(), TemplateRemoval(signature=SpotSignatures(d=1, c=2)), PARTS[2])
     tiny = Folder(path=str(ROOT / "data" / "tiny"))
-    here, there = (
-        match_on_disk(folder, tiny, *parts, 0.25, Serial(), memory=MEMORY) for folder in (tmp_path / "store", memory)
-    )
+    folders = (tmp_path / "store", memory)
+    here, there = (match_on_disk(folder, tiny, *parts, 0.25, Serial(), memory=MEMORY) for folder in folders)
     assert facts(here) == facts(there)
     assert len(facts(here)) > 5
     assert content(tmp_path / "store") == content(memory)

@@ -198,9 +198,8 @@ def test_ids_are_made_unique(tmp_path_factory, names, cut):
 def pages(path, n, seed=1):
     rng = np.random.default_rng(seed)
     words = ["the", "a", "is", "cat", "dog", "was", "house", "tree", "to", "river", "has", "moon"]
-    lines = [
-        json.dumps({"id": f"p{k % 40}", "text": " ".join(rng.choice(words, 60)), "cluster": "c"}) for k in range(n)
-    ]
+    texts = [" ".join(rng.choice(words, 60)) for _ in range(n)]
+    lines = [json.dumps({"id": f"p{k % 40}", "text": text, "cluster": "c"}) for k, text in enumerate(texts)]
     path.write_text("\n".join([*lines, "broken"]))
     return Jsonl(path=str(path), shard_bytes=2000)
 

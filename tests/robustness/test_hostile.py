@@ -61,9 +61,7 @@ def test_nothing_is_unpickled_evaluated_or_given_to_a_shell():
             if isinstance(imported, ast.Import | ast.ImportFrom):
                 names = [imported.module or ""] if isinstance(imported, ast.ImportFrom) else []
                 names += [alias.name for alias in imported.names]
-                allowed_here = (
-                    {"pickle"} if name == "spotsigs/testing.py" else set()
-                )  # a copy of a method of this process
+                allowed_here = {"pickle"} if name == "spotsigs/testing.py" else set()  # copies a method of this process
                 assert not ({"pickle", "cloudpickle", "dill", "marshal", "shelve"} - allowed_here) & set(names), name
         for called, node in calls(tree):
             words = {keyword.arg: keyword.value for keyword in node.keywords}
@@ -122,9 +120,8 @@ def test_white_space_without_end(blanks, tmp_path):
     header = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=" + white + b"!\r\n\r\n"
     assert parse_response(header).charset is None
     assert to_utf8(b"<meta " * 300 + b"\xff charset=" + white + b"!").startswith(b"<meta")
-    (tmp_path / "x").write_bytes(
-        b"<DOC>\n<DOCNO>1</DOCNO>\n<DOCHDR>" + white + b"\n</DOC>\n<DOC>\n<DOCNO>" + white + b"\n</DOC>\n"
-    )
+    documents = b"<DOC>\n<DOCNO>1</DOCNO>\n<DOCHDR>%b\n</DOC>\n<DOC>\n<DOCNO>%b\n</DOC>\n" % (white, white)
+    (tmp_path / "x").write_bytes(documents)
     first, second = (record for shard in Trec(path=str(tmp_path / "x")).shards() for record in shard())
     assert (first.id, first.content.strip()) == ("1", b"<DOCHDR>" + white.rstrip() if not white.strip() else b"")
     assert isinstance(second, Skipped)
