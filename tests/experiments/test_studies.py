@@ -248,9 +248,8 @@ class TestAll:
     @pytest.mark.long
     def test_killed_and_continued_it_has_the_same_results(self, tmp_path):
         words = [
-            *("experiment=all", "experiment.pages=[figure4,figure5,chain_length]", "experiment.vectors=[partitions]"),
-            *("experiment.documents=3000", "data=tiny", "workers=2", "debug=true"),
-            f"experiment.results={tmp_path / 'results'}",
+            *("experiment=all", "experiment.pages=[figure4,figure5,chain_length]", "experiment.vectors=[]"),
+            *("data=tiny", "workers=2", "debug=true", f"experiment.results={tmp_path / 'results'}"),
         ]
         cells = tmp_path / "results" / "cells"
         first = started(*words, program=["run.py"], start_new_session=True)
