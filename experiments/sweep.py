@@ -52,7 +52,8 @@ def launch(
         }
     finally:
         HydraConfig.instance().cfg = before
-    done = {number for number, (cell, _) in jobs.items() if is_finished(cell.folder, cell.about)}
+    folders = {number: cell.run.output.folder for number, (cell, _) in jobs.items()}
+    done = {number for number, (cell, _) in jobs.items() if is_finished(folders[number], cell.about)}
     missing = [cell for number, (cell, _) in jobs.items() if number not in done]
     inputs = Path(os.environ.get(SWEEP, config.hydra.sweep.dir)).absolute() / "inputs"
     returned = [job for _, job in jobs.values()]
@@ -61,9 +62,9 @@ def launch(
     names = {
         number: " ".join([word for word in typed if word not in common] or typed) for number, typed in words.items()
     }
-    finished = (finished_before(number, jobs[number][0].folder) for number in done)
+    finished = (finished_before(number, folders[number]) for number in done)
     with tqdm(total=len(jobs), unit="cell", disable=None) as bar:
-        running = run_cells(missing, inputs, missing[0].settings.workers, _Beat(bar, names)) if missing else ()
+        running = run_cells(missing, inputs, missing[0].workers, _Beat(bar, names)) if missing else ()
         try:
             for count, ended in enumerate(chain(finished, running), 1):
                 cell, job = jobs[ended.number]
@@ -82,7 +83,7 @@ def launch(
 
 def _words(cell: SweepCell, overrides: Sequence[str]) -> list[str]:
     """Return the overrides of a cell with its threshold as it is applied, see `experiments.config.settings`."""
-    tau = cell.settings.method.tau
+    tau = cell.method.tau
     return [f"tau={tau:g}" if word.startswith("tau=") and tau is not None else word for word in overrides]
 
 
@@ -119,8 +120,9 @@ def _composed(
     typed: Any = OmegaConf.to_container(config.hydra.overrides.task)
     context.callbacks.on_job_start(config=config, task_function=task_function)
     chosen = settings(task)
-    about = {**files(task, chosen), IDENTITY: identity(chosen)}
-    cell = SweepCell(number=number, settings=chosen, folder=folder, about=about)
+    about = {**files(task, chosen), IDENTITY: identity(chosen.collection, chosen.method)}
+    keys = {key: getattr(chosen, key) for key in ("method", "workers", "threads", "timing")}
+    cell = SweepCell(number=number, run=chosen.run(folder), about=about, **keys)
     return cell, JobReturn(overrides=typed, cfg=task, hydra_cfg=config, working_dir=str(Path.cwd()))
 
 

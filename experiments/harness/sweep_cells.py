@@ -16,26 +16,32 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from experiments.config import Settings
 from experiments.harness.extracted_collections import Source, Stored, read_together
 from experiments.harness.result_cache import checksum_of_module, code_checksum
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.contracts import VectorCollection
 from spotsigs.errors import InputError
+from spotsigs.method import Method
 from spotsigs.outofcore.segments import source_of
 from spotsigs.output_files import read_json
 from spotsigs.runs.provenance import provenance
 from spotsigs.runs.runner import COMPLETE, execute
-from spotsigs.runs.stages import joined_of
+from spotsigs.runs.stages import Run, joined_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepCell:
-    """A run of a sweep: its number, checked settings, folder, and the files of its folder ``.hydra`` by name."""
+    """A run of a sweep: its number, method and run, their root keys, and the files of its folder ``.hydra`` by name.
+
+    Its settings are not in it: to read them, each worker process would import Hydra.
+    """
 
     number: int
-    settings: Settings
-    folder: Path
+    method: Method
+    run: Run
+    workers: int
+    threads: int | None
+    timing: bool
     about: Mapping[str, str]
 
 
@@ -68,14 +74,13 @@ def finished_before(number: int, folder: Path) -> Ended:
     return Ended(number=number, metrics=read_json(folder / COMPLETE), origin=origin)
 
 
-def identity(settings: Settings) -> str:
+def identity(collection: Any, method: Method) -> str:
     """Return the dependencies of a cell besides its configuration, as JSON: files of the input, code.
 
     A cell whose folder has the same configuration and identity is finished.
     """
-    collection = settings.collection
     files = [] if isinstance(collection, VectorCollection) else source_of(collection, None, None)["files"]
-    matcher = checksum_of_module(type(settings.method.matcher).__module__)  # which can be a module of the user
+    matcher = checksum_of_module(type(method.matcher).__module__)  # which can be a module of the user
     return json.dumps({"schema": 1, "files": files, "code": code_checksum(), "matcher": matcher}, indent=1) + "\n"
 
 
@@ -99,19 +104,19 @@ def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int, beat: Beat
     Cells that differ in their threshold alone share a process and one join. With ``timing=true`` each cell runs in a
     process of its own, one after the other, and shares the extracted signatures of the folder `inputs` alone.
     """
-    timing = any(cell.settings.timing for cell in cells)
-    context = _context({type(cell.settings.method.matcher).__module__ for cell in cells})
+    timing = any(cell.timing for cell in cells)
+    context = _context({type(cell.method.matcher).__module__ for cell in cells})
     extracted = _extracted(cells, inputs)
     groups: dict[str, list[SweepCell]] = {}
     for cell in cells:
-        key = str(cell.number) if timing else _join_key(cell.settings)
+        key = str(cell.number) if timing else f"{cell.run.collection!r} {cell.method.join_key()}"
         groups.setdefault(key, []).append(cell)
     processes = 1 if timing else min(workers, len(groups))
     commit = provenance()["commit"]
     tasks = [
         Group(
-            cells=sorted(cells_of_group, key=lambda cell: cell.settings.method.tau or 0),
-            extracted=extracted.get(_input_key(cells_of_group[0].settings)),
+            cells=sorted(cells_of_group, key=lambda cell: cell.method.tau or 0),
+            extracted=extracted.get(_input_key(cells_of_group[0])),
             threads=None if processes == 1 else min(all_cores(), max(2, all_cores() // processes)),
             commit=commit,
         )
@@ -120,26 +125,18 @@ def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int, beat: Beat
     yield from _in_processes(tasks, processes, context, beat)
 
 
-def _input_key(settings: Settings) -> str:
-    return f"{settings.collection!r} {settings.method.extraction_key()}"
-
-
-def _join_key(settings: Settings) -> str:
-    return f"{settings.collection!r} {settings.method.join_key()}"
+def _input_key(cell: SweepCell) -> str:
+    return f"{cell.run.collection!r} {cell.method.extraction_key()}"
 
 
 def _extracted(cells: Sequence[SweepCell], inputs: Path) -> dict[str, tuple[Stored, float]]:
     """Extract each collection once for each text and signature scheme; return the stores and the seconds."""
-    wanted = {
-        _input_key(cell.settings): cell.settings
-        for cell in cells
-        if not isinstance(cell.settings.collection, VectorCollection)
-    }
+    wanted = {_input_key(cell): cell for cell in cells if not isinstance(cell.run.collection, VectorCollection)}
     if not wanted:
         return {}
-    sources = [Source.of(one.collection, one.method) for one in wanted.values()]
+    sources = [Source.of(one.run.collection, one.method) for one in wanted.values()]
     began = perf_counter()
-    stored = read_together(sources, inputs, next(iter(wanted.values())).engine)
+    stored = read_together(sources, inputs, next(iter(wanted.values())).run.engine)
     seconds = perf_counter() - began
     return {key: (collection, seconds) for key, collection in zip(wanted, stored, strict=True)}
 
@@ -149,16 +146,16 @@ def run_group(group: Group) -> Iterator[Ended]:
     joined = None
     if group.extracted is not None:
         stored, seconds = group.extracted
-        joined = stored.joined(group.cells[0].settings.method, seconds)
+        joined = stored.joined(group.cells[0].method, seconds)
     for cell in group.cells:
-        settings, method = cell.settings, cell.settings.method
-        if settings.threads is None and group.threads is not None:
+        method = cell.method
+        if cell.threads is None and group.threads is not None:
             method = replace(method, matcher=method.matcher.with_threads(group.threads))
         try:
-            contended, run = group.threads is not None, settings.run(cell.folder)
-            joined = joined or joined_of(method, run)
-            result = execute(method, run, contended=contended, joined=joined, about=cell.about)
-            origin = {"seed": settings.seed, "commit": group.commit, "contended": contended}
+            contended = group.threads is not None
+            joined = joined or joined_of(method, cell.run)
+            result = execute(method, cell.run, contended=contended, joined=joined, about=cell.about)
+            origin = {"seed": cell.run.seed, "commit": group.commit, "contended": contended}
             yield Ended(number=cell.number, metrics=result.metrics, origin=origin)
         except Exception as error:  # noqa: BLE001 - the other cells run
             yield Ended(number=cell.number, error=error)
