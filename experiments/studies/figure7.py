@@ -84,7 +84,7 @@ class Figure7(Experiment):
         """Time a method at descending thresholds, up to the first at which it is stopped."""
         for tau in reversed(self.taus):
             method = method_of(choices, work.settings, label=label, **self.fixed, tau=tau)
-            cell = vector_times(work, [method], f"figure7: {label}, tau {tau:g}", self.limit)[0]
+            cell = vector_times(work, method, f"figure7: {label}, tau {tau:g}", self.limit)
             yield (label, float(tau)), cell
             if "over_s" in cell:
                 return

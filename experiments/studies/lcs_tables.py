@@ -24,10 +24,9 @@ from spotsigs.arrays.parallel import all_cores
 from spotsigs.clustering.clusters import cluster
 from spotsigs.evaluation.documents import stories
 from spotsigs.method import Method
-from spotsigs.records import Truth
+from spotsigs.records import IntArray, Truth
 
 SIMHASH, COSINE, LCS = "simhash", "Cosine", "LCS"
-Groups = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,13 +202,13 @@ class Sets:
         Page of each set with the most truly similar pages in it.
     """
 
-    labels: Groups
-    truth: Groups
-    sites: Groups
-    representatives: Groups
+    labels: IntArray
+    truth: IntArray
+    sites: IntArray
+    representatives: IntArray
 
     @classmethod
-    def of(cls, labels: Groups, truth: Truth, sites: Groups) -> Sets:
+    def of(cls, labels: IntArray, truth: Truth, sites: IntArray) -> Sets:
         """Choose the representatives."""
         of_page = stories(truth).astype(np.int64)
         order, chosen = np.argsort(labels, kind="stable"), []

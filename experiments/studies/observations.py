@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from statistics import median
@@ -59,27 +59,32 @@ TUNED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Partial:
-    """Part of an observation: a difference, its p-value, and whether its sign is that of the observation."""
+    """Part of an observation: a difference, its p-value, and whether its interval is beyond its bound."""
 
     name: str
     difference: Difference
     p: float
+    opposite: bool
 
     @classmethod
     def above(cls, name: str, difference: Difference, bound: float = 0.0) -> Partial:
         """Test a difference above a bound; at 0, two-sided."""
         p = min(1.0, 2 * difference.p_above(0)) if bound == 0 else difference.p_above(bound)
-        return cls(name=f"{name} (above {bound:g})", difference=difference, p=p)
+        opposite = difference.interval[1] < bound
+        return cls(name=f"{name} (above {bound:g})", difference=difference, p=p, opposite=opposite)
 
     @classmethod
     def below(cls, name: str, difference: Difference) -> Partial:
         """Test a difference below 0, two-sided."""
-        return cls(name=f"{name} (below 0)", difference=difference, p=min(1.0, 2 * difference.p_below(0)))
+        p, opposite = min(1.0, 2 * difference.p_below(0)), difference.interval[0] > 0
+        return cls(name=f"{name} (below 0)", difference=difference, p=p, opposite=opposite)
 
     @classmethod
     def equal(cls, name: str, difference: Difference) -> Partial:
         """Test a difference within the margin."""
-        return cls(name=f"{name} (within {MARGIN:g})", difference=difference, p=difference.p_equal(MARGIN))
+        low, high = difference.interval
+        p, opposite = difference.p_equal(MARGIN), low > MARGIN or high < -MARGIN
+        return cls(name=f"{name} (within {MARGIN:g})", difference=difference, p=p, opposite=opposite)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,7 +303,7 @@ def transfers(curves: Mapping[str, FloatArray]) -> list[Partial]:
                 losses[other] = Difference((at[0] - at[1]).mean(axis=2))
         worst = max(losses, key=lambda other: losses[other].value)
         part = Partial.above(f"{name} to {worst}", losses[worst], MARGIN)
-        parts.append(Partial(name=part.name, difference=part.difference, p=min(1.0, len(losses) * part.p)))
+        parts.append(replace(part, p=min(1.0, len(losses) * part.p)))
     return parts
 
 
@@ -306,18 +311,8 @@ def words_of(parts: Sequence[Partial], corrected: float) -> str:
     """Return the outcome of an observation: it holds, a part of it is refuted, or it is undecided."""
     if corrected < ALPHA:
         return "holds"
-    refuted = [part.name for part in parts if part.p > 1 - ALPHA / 2 and _opposite(part)]
+    refuted = [part.name for part in parts if part.p > 1 - ALPHA / 2 and part.opposite]
     return f"refuted: {', '.join(refuted)}" if refuted else "undecided"
-
-
-def _opposite(part: Partial) -> bool:
-    """Return whether the interval of a part is on the other side of its bound."""
-    low, high = part.difference.interval
-    if "(below" in part.name:
-        return low > 0
-    if "(within" in part.name:
-        return low > MARGIN or high < -MARGIN
-    return high < float(part.name.rpartition("above ")[2].rstrip(")"))
 
 
 def _table(

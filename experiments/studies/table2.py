@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,7 +62,7 @@ class Table2(Experiment):
         printed = {(str(row["method"]), row["tau"]): row for row in published("table2")}
         for label, method in self._methods(settings):
             key = label, method.tau
-            cells[key] = vector_times(work, [method], "table2", self.limits.get(label))[0]
+            cells[key] = vector_times(work, method, "table2", self.limits.get(label))
             paper = printed.get((label.removesuffix(" (native)"), method.tau))
             if paper is not None:
                 idf = band_text(paper["idf_min"], paper["idf_max"])
@@ -90,10 +90,10 @@ def require_vectors(settings: Settings) -> None:
     )
 
 
-def vector_times(work: Work, methods: Sequence[Method], describe: str, limit: float | None) -> list[dict[str, Any]]:
-    """Return the times of methods on vectors, the same cells for Table 2, Figure 7 and the threads."""
+def vector_times(work: Work, method: Method, describe: str, limit: float | None) -> dict[str, Any]:
+    """Return the times of a method on vectors, the same cell for Table 2, Figure 7 and the threads."""
     base = method_of({"matcher": "imatch"}, work.settings).matcher
-    return work.times(methods, REPEATS, describe, base=base, limit=limit)
+    return work.times([method], REPEATS, describe, base=base, limit=limit)[0]
 
 
 def _row(label: str, method: Method, cell: dict[str, Any]) -> dict[str, Any]:

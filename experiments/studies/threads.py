@@ -50,7 +50,7 @@ class Threads(Experiment):
             cells = {}
             for threads in counts:
                 alone = replace(work, settings=replace(settings, threads=threads))
-                [cells[threads]] = vector_times(alone, [method], f"threads: {label}", self.limit)
+                cells[threads] = vector_times(alone, method, f"threads: {label}", self.limit)
             for n, cell in cells.items():
                 ratio = quotient(f"{label}: speed-up on {n} threads", cells[1], cell)
                 row = {"method": label, "threads": n, "speed_up": ratio.value if ratio else None}
