@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from archives import warc_record
 from runs import configured, ran, same
+from test_engines import needs
 
 from spotsigs.errors import InputError
 from spotsigs.matching.prefix_join import SpotSigsTight
@@ -126,11 +127,12 @@ def test_standard_input_for_several_workers(tmp_path):
 
 
 MATCHERS = sorted(path.stem for path in (ROOT / "conf" / "matcher").glob("*.yaml"))
-ENGINES = sorted(path.stem for path in (ROOT / "conf" / "engine").glob("*.yaml"))
+ENGINES = {"serial": "", "processes": "loky", "dask": "distributed", "ray": "ray"}
+"""Modules that the engines need."""
 
 
 @pytest.mark.parametrize(
-    "engine", [pytest.param(name, marks=() if name == "serial" else pytest.mark.long) for name in ENGINES]
+    "engine", [pytest.param(name, marks=needs(module) if module else ()) for name, module in ENGINES.items()]
 )
 @pytest.mark.parametrize("matcher", MATCHERS)
 def test_every_matcher_on_disk_is_what_it_is_in_memory_or_refused(tmp_path, matcher, engine):
