@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spotsigs.kernel_cache import delete_outdated_kernels, set_cache_folder
-
 __version__ = "1.0.0"
-
-set_cache_folder()
-delete_outdated_kernels(Path(__file__).parent)
 
 if TYPE_CHECKING:
     from spotsigs.api import dedup, near_duplicates
