@@ -275,7 +275,7 @@ class Ray(ClusterEngine):
         alone = {"num_cpus": self.processes, "include_dashboard": False, "_node_ip_address": LOOPBACK}
         try:
             if address := re.fullmatch(r"(?:ray://)?([^/]+):(\d+)", self.address or ""):  # Ray waits for minutes
-                socket.create_connection((address[1], int(address[2])), timeout=20).close()
+                socket.create_connection((address[1].strip("[]"), int(address[2])), timeout=20).close()
             ray.init(
                 address=self.address,
                 ignore_reinit_error=True,
