@@ -74,7 +74,8 @@ class Job:
         assert process.returncode == 0, err
 
     def content(self, folder):
-        contents = {p.relative_to(folder).as_posix(): p.read_bytes() for way in self.results for p in folder.glob(way)}
+        paths = [path for way in self.results for path in folder.glob(way) if path.stem != "cells"]  # which have times
+        contents = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
         assert contents
         return contents
 

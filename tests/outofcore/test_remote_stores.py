@@ -315,7 +315,7 @@ def test_a_crawl_and_its_store_on_an_object_store(tmp_path, s3):
     tiny = ROOT / "data" / "tiny"
     for path in sorted(path for path in tiny.rglob("*") if path.is_file()):
         (as_path(s3) / "pages" / path.relative_to(tiny).as_posix()).write_bytes(path.read_bytes())
-    ran(tmp_path / "local", "data=tiny", "tau=0.25", "engine=serial")
+    ran(tmp_path / "local", "data=tiny", "tau=0.25", "engine=serial", f"copy={tmp_path / 'here'}")
     queried = ["data=folder", "tau=0.25", "engine=serial", f"data.path={s3}/pages"]
     ran(tmp_path / "remote", *queried, "memory=1GB", f"store={s3}/store", f"copy={tmp_path / 'copy'}")
     assert same(tmp_path / "local", tmp_path / "remote")
