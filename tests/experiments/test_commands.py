@@ -116,11 +116,14 @@ def sample(folder: Path) -> None:
         for name, content in pages.items()
     ]
     lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    for name in ("pages.jsonl", "mine.jsonl", "x.jsonl"):
+    (folder / "clusters.tsv").write_text("".join(f"{row['id']}\t{row['cluster']}\n" for row in rows))
+    for name in ("pages.jsonl", "mine.jsonl", "own.jsonl", "x.jsonl"):
         (folder / name).write_bytes(lines)
     (folder / "pages.jsonl.zst").write_bytes(zstandard.compress(lines))
     (folder / "x.jsonl.gz").write_bytes(packed([lines], ".gz"))
     (folder / "page.html").write_bytes(next(iter(pages.values())))
+    shutil.copytree(folder / "pages", folder / "train")
+    (folder / "tests.jsonl").write_text(json.dumps({"question": "Which of the ferries is late?"}) + "\n")
     (folder / "dump").mkdir()
     table = {"url": [row["id"] for row in rows], "page": [row["html"] for row in rows]}
     pq.write_table(pa.table(table), folder / "dump" / "a.parquet")
@@ -133,7 +136,7 @@ def run(command: str, folder: Path, **environment: str) -> subprocess.CompletedP
     variables = {"PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", "BROWSER": "true", "PYTHONPATH": str(folder)}
     line = re.sub(r"^spotsigs\b|(?<=\| )spotsigs\b", f"{shlex.quote(sys.executable)} -m spotsigs", command)
     line = re.sub(r"\bzstdcat (\S+)", rf"{shlex.quote(sys.executable)} -c 'import sys, zstandard; "
-                  r"sys.stdout.buffer.write(zstandard.decompress(open(\"\1\", \"rb\").read()))'", line)  # fmt: skip
+                  r'sys.stdout.buffer.write(zstandard.decompress(open("\1", "rb").read()))'"'", line)  # fmt: skip
     return subprocess.run(
         line, shell=True, cwd=folder, env=os.environ | variables | environment, capture_output=True, text=True,
         stdin=subprocess.DEVNULL, timeout=1200,
