@@ -175,8 +175,8 @@ class Joined:
     def unlisted(self, matcher: SpotSigsTight) -> Matched[Signatures, Pairs]:
         """Return no pairs, but a function that finds leaders and their pairs."""
         vectors, none = self.corpus.vectors, np.empty(0, np.int32)
-        more: Any = {"exact_duplicates": self.extracted.exact_duplicates, "threads": matcher.threads}
-        leaders = partial(leaders_of, vectors, matcher.tau, **more)
+        duplicates = self.extracted.exact_duplicates
+        leaders = partial(leaders_of, vectors, matcher.tau, exact_duplicates=duplicates, threads=matcher.threads)
         return self._matched(Pairs(none, none, np.empty(0), len(vectors)), leaders=leaders)
 
     def _matched(self, pairs: Pairs, **more: Any) -> Matched[Signatures, Pairs]:

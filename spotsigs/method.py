@@ -156,10 +156,11 @@ class Method:
         notes = {"keep": f" ('largest' and 'smallest' are set by {flag('keep_by')})"}
         for name in filter(given.__contains__, _CHOICES):
             given[name] = as_choice(flag(name), given[name], _CHOICES[name], notes.get(name, ""))
-        for name, allowed in {"most_text_lost": "(0, 1]", "section_tau": "[0, 1]"}.items():
-            value = given.get(name, 1)
-            known = isinstance(value, (int, float)) and 0 <= value <= 1 and (value > 0 or name == "section_tau")
-            require(known, f"{flag(name)} must be a number in {allowed}, got {shown(value)}")
+        lost, inside = given.get("most_text_lost", 1.0), given.get("section_tau", 0.0)
+        known = isinstance(lost, (int, float)) and 0 < lost <= 1
+        require(known, f"{flag('most_text_lost')} must be a number in (0, 1], got {shown(lost)}")
+        known = isinstance(inside, (int, float)) and 0 <= inside <= 1
+        require(known, f"{flag('section_tau')} must be a number in [0, 1], got {shown(inside)}")
         scheme = given.pop("signature", SPOTSIGS)
         named = isinstance(scheme, str) and scheme == SPOTSIGS
         known = named or isinstance(scheme, SignatureScheme)

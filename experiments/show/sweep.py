@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments.claims.published import published_row
 from experiments.show.table1_row import ROW
-from experiments.show.tables import AT_PAPER, PUBLISHED, QUALITY, TIMES, Column, Table, band_text
+from experiments.show.tables import MEASURED, PUBLISHED, QUALITY, TIMES, Column, Table, band_text
 from spotsigs.output_files import write_json
 from spotsigs.runs.provenance import provenance
 from spotsigs.runs.summary import shown_path
@@ -106,7 +106,7 @@ def _row(folder: Path, job: Mapping[str, Any], cell: Row, swept: Sequence[str]) 
     figures |= {"idf": band_text(cell["idf_min"], cell["idf_max"]), "folder": relpath(job["folder"], folder)}
     choices = {key: typed(job).get(key) for key in swept if key != "tau"}
     shared = cell["contended"] or cell["joined_at"] is not None
-    return {**choices, "row": AT_PAPER, **figures, "shared": shared}
+    return {**choices, "row": MEASURED, **figures, "shared": shared}
 
 
 def _caption(jobs: Sequence[Mapping[str, Any]], cells: Sequence[Row]) -> str:
@@ -131,7 +131,7 @@ def _mark_best(rows: Sequence[Row], swept: Sequence[str]) -> None:
     """Mark the row of the best F1 of each method: of the cells that differ in their threshold alone."""
     methods: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        if row["row"] == AT_PAPER and row["f1"] is not None:
+        if row["row"] == MEASURED and row["f1"] is not None:
             methods.setdefault(_method(row, swept), []).append(row)
     for of_method in methods.values():
         if len(of_method) > 1:
@@ -148,7 +148,7 @@ def _draw(folder: Path, table: Table, swept: Sequence[str]) -> Path | None:
     Methods are in order of their best F1; the interval of F1 is a band, the published F1 a star or a line.
     """
     rows = [dict(row) for row in table.rows if row["f1"] is not None]
-    if len({row["tau"] for row in rows if row["row"] == AT_PAPER} - {None}) < 2:
+    if len({row["tau"] for row in rows if row["row"] == MEASURED} - {None}) < 2:
         return None
     from experiments.show.figures import Mark
     from experiments.show.views import draw_by_method
@@ -159,7 +159,7 @@ def _draw(folder: Path, table: Table, swept: Sequence[str]) -> Path | None:
         if row["row"] == PUBLISHED:
             label = f"published F1 {row['f1']:.2f}".replace("0.", ".")
             marks.setdefault(row["method"], []).append(Mark(label=label, x=row["tau"], y=row["f1"], side="below"))
-    measured = [row for row in rows if row["row"] == AT_PAPER]
+    measured = [row for row in rows if row["row"] == MEASURED]
     lines = {"F1": "f1", "precision": "precision", "recall": "recall"}
     caption = f"{table.caption}. F1, with its 95 % interval, precision and recall over the threshold τ"
     draw_by_method(folder / "quality", measured, lines, caption, marks=marks)

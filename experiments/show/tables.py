@@ -19,7 +19,7 @@ ABSENT = "n/a"
 QUALITY = ("precision", "recall", "f1")
 """Columns that every form of a table has, and that a collection without truth lacks."""
 TIMES = ("sort_hash_ms", "cluster_ms", "total_ms")
-PUBLISHED, AT_PAPER = "published", "measured"
+PUBLISHED, MEASURED = "published", "measured"
 """Names of the rows of published tables."""
 
 

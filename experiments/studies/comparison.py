@@ -151,9 +151,7 @@ class MethodComparison(Experiment):
         written += [self._drawn(name, View(**view), parts) for name, view in self.figures.items()]
         written += table.appended(work, parts) if table is not None else []
         listed = work.facts(facts) if facts else ""
-        best = (", ".join(f"{of} {best_f1(curve):.3f}" for of, curve in part.curves.items()) for part in parts)
-        each = [f"best F1 on {part.name}: {values}" for part, values in zip(parts, best, strict=True)]
-        summary = [] if self.table else each if self.step else [listed]
+        summary = [] if self.table else [_summary(part) for part in parts] if self.step else [listed]
         return "\n\n".join([*summary, *left_out, *written])
 
     def _seeds(self, name: str) -> list[int]:
@@ -255,3 +253,8 @@ class MethodComparison(Experiment):
 def best_f1(curve: Curve) -> float:
     """Return the best F1 of a curve, 0 if it is undefined."""
     return finite(curve.values("f1")[curve.best])
+
+
+def _summary(part: OnCollection) -> str:
+    best = ", ".join(f"{label} {best_f1(curve):.3f}" for label, curve in part.curves.items())
+    return f"best F1 on {part.name}: {best}"

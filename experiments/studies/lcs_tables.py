@@ -18,7 +18,7 @@ from experiments.harness.machine_load import QUIET, ForeignLoad
 from experiments.harness.result_cache import Task
 from experiments.harness.study import Work
 from experiments.harness.timing import quotient
-from experiments.show.tables import AT_PAPER, PUBLISHED, Column, Table
+from experiments.show.tables import MEASURED, PUBLISHED, Column, Table
 from experiments.show.views import finite
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.clustering.clusters import cluster
@@ -98,7 +98,7 @@ def _first(work: Work, sets: dict[str, Sets], times: dict[str, dict[str, Any]], 
         rows.append(
             {
                 "method": name,
-                "row": AT_PAPER,
+                "row": MEASURED,
                 "tau": taus[name],
                 "precision": float(precision.mean()),
                 "precision_interval": _interval(precision),

@@ -11,7 +11,7 @@ from experiments.claims.published import published
 from experiments.config import Experiment, Settings, method_of
 from experiments.harness.study import IMATCH_BAND, Work
 from experiments.harness.timing import cost, quotient
-from experiments.show.tables import AT_PAPER, PUBLISHED, Column, Table, band_text, titled
+from experiments.show.tables import MEASURED, PUBLISHED, Column, Table, band_text, titled
 from spotsigs.contracts import VectorCollection
 from spotsigs.errors import require
 from spotsigs.method import Method
@@ -99,7 +99,7 @@ def vector_times(work: Work, method: Method, describe: str, limit: float | None)
 def _row(label: str, method: Method, cell: dict[str, Any]) -> dict[str, Any]:
     return {
         "method": label,
-        "row": AT_PAPER,
+        "row": MEASURED,
         "idf": band_text(*IMATCH_BAND),
         "tau": method.tau,
         **{name: getattr(method.matcher, name, None) for name in "kl"},

@@ -83,8 +83,8 @@ def keep_for_text(
         np.add.at(sizes, pages, 1)
     most = max(most_bytes // _BYTES, 1)
     text = _Text(grams, decisions.exact_duplicates.distinct, max(-(-int(sizes.sum()) // most), 1))
-    own = sizes[of[rows]]
-    limits = share * own + CERTAIN * np.sqrt(own * share * (1 - share))  # sampled 5-grams that a page may lose
+    sampled = sizes[of[rows]]
+    limits = share * sampled + CERTAIN * np.sqrt(sampled * share * (1 - share))  # 5-grams that a page may lose
     found = np.zeros(n, np.bool_)
     while len(rows):
         once = list(text.lost(stays)) if text.ranges == 1 else None

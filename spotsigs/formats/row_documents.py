@@ -139,9 +139,9 @@ def _label(value: object) -> str | None:
     return str(isoformat() if isoformat else value)
 
 
-def column_names(columns: Iterable[str]) -> str:
+def column_names(columns: Iterable[str], most: int = 20, longest: int = 40) -> str:
     """Return the names of columns, cut if a file is not the table it was taken for."""
     columns = list(columns)
-    shown = [name if len(name) <= 40 else f"{name[:39]}…" for name in columns[:20]]
-    more = f" and {len(columns) - 20:,} more" if len(columns) > 20 else ""
+    shown = [name if len(name) <= longest else name[: longest - 1] + "…" for name in columns[:most]]
+    more = f" and {len(columns) - most:,} more" if len(columns) > most else ""
     return (", ".join(shown) or "none") + more

@@ -169,8 +169,9 @@ def _in_memory(method: Method, run: Run, joined: Joined) -> Result:
         matched = joined(method.matcher, crossed=run.output.pairs) if listed else method.unlisted(joined)
     if own_join:
         joined.peak_bytes = memory.peak_bytes
-    more: Any = {"peak_bytes": joined.peak_bytes, "added_from": matched.new_from}
-    return Result.of(method, run.data, run.collection, matched, **more)
+    return Result.of(
+        method, run.data, run.collection, matched, peak_bytes=joined.peak_bytes, added_from=matched.new_from
+    )
 
 
 def _on_disk(method: Method, run: Run, memory: int) -> Result:

@@ -30,7 +30,8 @@ def check_stopped(folder, run, sent, where):
     out, err = run.communicate(timeout=60)
     assert "Traceback" not in err, (where, err)
     assert run.returncode in (0, 128 + sent, -sent), (where, run.returncode, err)
-    if run.returncode == 0 or (run.returncode == -sent and "results:" in out):  # finished, see the next test but one
+    # a finished command that has yet to end, see `test_a_signal_ends_a_finished_command_at_once`
+    if run.returncode == 0 or (run.returncode == -sent and "results:" in out):
         assert (folder / "kept-results" / "metrics.json").exists()
         assert "kept ->" in out
     else:
