@@ -91,9 +91,10 @@ class Processes(WorkerEngine):
         if not workers:
             yield from map(function, tasks)
             return
-        tasks, called = iter(tasks), function
-        while isinstance(called, partial):
-            called = called.func
+        called: Any = function
+        tasks = iter(tasks)
+        while inner := getattr(called, "func", None):  # of a partial function, or a measured one
+            called = inner
         name = f"{called.__module__}.{called.__qualname__}"
         if name not in _RAN_HERE:
             for task in islice(tasks, 1):

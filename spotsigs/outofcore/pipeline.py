@@ -41,6 +41,7 @@ from spotsigs.storage.atomic import alone, failed_path
 from spotsigs.storage.identity import difference, identity, restored
 from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
 from spotsigs.storage.store import Reader, StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
+from spotsigs.storage.tasks import in_caller
 from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, page_size_limit
 from spotsigs.text.visible import VisibleText
 
@@ -266,10 +267,12 @@ class Store:
         require(has_grams or not self.method.reads_grams, f"{text}, which {self.folder} has not; {again}")
         skipped = (segments if earlier.reference else added).skipped
         extracted = perf_counter()
-        exact_duplicates = segments.exact_duplicates(self.method.duplicates)
+        with in_caller("exact duplicates"):
+            exact_duplicates = segments.exact_duplicates(self.method.duplicates)
         if isinstance(self.method.signature, CollectionScheme):
             distinct = segments.only(exact_duplicates.distinct)
-            segments = refine_segments(self.folder / "refined", distinct, self.method.signature, memory=self.budget)
+            with in_caller("templates"):
+                segments = refine_segments(self.folder / "refined", distinct, self.method.signature, memory=self.budget)
         stored = self._vectorize(segments, exact_duplicates)
         made = fingerprint(self.vectors)
         laid_out = perf_counter()

@@ -21,10 +21,10 @@ from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
 from spotsigs.outofcore import prefix_partition_tasks as tasks
 from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR, PAIR_COLUMNS, JoinJob, pair_folders
-from spotsigs.outofcore.resumable_tasks import run_tasks
 from spotsigs.records import FloatArray, Overlap, Pairs
 from spotsigs.storage.locations import absolute, as_path
 from spotsigs.storage.store import Reader, claim, entry_spans, fingerprint, open_vectors, opened, remove_tree
+from spotsigs.storage.tasks import run_tasks
 
 MOST_MEMORY = 2**36
 """Most bytes that a task uses: offsets of the postings of a part are int32."""

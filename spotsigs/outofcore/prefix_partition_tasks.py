@@ -33,9 +33,9 @@ from spotsigs.errors import require
 from spotsigs.matching.bounds import least_overlap, prefixes
 from spotsigs.outofcore import prefix_partition_kernels as kernels
 from spotsigs.outofcore.prefix_partition_kernels import Block, Lists, PartRows, PrefixIndex, Runs
-from spotsigs.outofcore.resumable_tasks import Job, resumable
 from spotsigs.records import FloatArray, IntArray, require_listable
 from spotsigs.storage.store import Reader, Writer, entry_spans, opened, writing
+from spotsigs.storage.tasks import Job, resumable
 
 BYTES_SHUFFLED = 56  # that `shuffle` uses for each entry of its rows
 BYTES_A_ROW = 120  # that it uses for each row

@@ -27,6 +27,7 @@ from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
 from spotsigs.storage.store import Reader, claim, opened, save_signatures, unsealed
+from spotsigs.storage.tasks import mark_resumed, run_tasks
 from spotsigs.text.size_limits import largest_page, largest_unit, page_size_limit
 from spotsigs.text.tokens import tokenize
 
@@ -78,9 +79,8 @@ def extract_segments(
         limits=(largest_page(), largest_unit()),
         grams=grams_a_shard(grams, len(shards)),
     )
-    done = engine.map(task, enumerate(shards))
-    with closing(done):
-        for refused in progress(done, "reading", len(shards), "shards"):
+    with closing(run_tasks(engine, task, list(enumerate(shards)), "reading", "shards")) as done:
+        for refused in done:
             if refused is not None:
                 raise strict_error(refused)
     return finished_segments(folder, collection.reference_shards)
@@ -149,6 +149,7 @@ def _extract_segment(
     target = as_path(folder) / _name(k)
     try:
         opened(target, "signatures")
+        mark_resumed()
     except InputError:
         further, last = 0, None
         with page_size_limit(*limits):

@@ -1,6 +1,6 @@
 """From segments to a store of vectors, within a memory budget: document frequencies, filter, order by length.
 
-Three rounds of tasks, see `spotsigs.outofcore.resumable_tasks`:
+Three rounds of tasks, see `spotsigs.storage.tasks`:
 
 1. `scatter`: the distinct hashes of a batch of segments, ascending, with their frequencies and the partition key of the
    first document that contains each, by range of hashes.
@@ -33,26 +33,23 @@ from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.matching.bounds import rarity_classes
-from spotsigs.outofcore.resumable_tasks import Job, resumable, run_tasks
 from spotsigs.outofcore.segments import Segments
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.storage.identity import identity
-from spotsigs.storage.locations import absolute, as_path, exists
+from spotsigs.storage.locations import absolute, as_path
 from spotsigs.storage.store import (
     Reader,
     StoredVectors,
     Writer,
-    claim,
     entry_spans,
     fingerprint,
     open_vectors,
     remove_tree,
     writing,
 )
+from spotsigs.storage.tasks import Job, resumable, run_tasks
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-
-_MADE_OF = "layout.json"
 
 MOST_SIGNATURES = 2**31 - 1
 """Most signatures: their ids are int32."""
@@ -211,10 +208,7 @@ def _claim(job: VectorJob, segments: Segments, exact_duplicates: ExactDuplicates
         "settings": identity((job.idf_filter, job.sets)),
         "memory": job.memory,
     }
-    folder = job.path()
-    if not exists(folder / _MADE_OF) or claim(folder, _MADE_OF, facts):
-        remove_tree(folder)
-        claim(folder, _MADE_OF, facts)
+    job.begin(facts)
 
 
 def _batches(

@@ -34,6 +34,7 @@ from spotsigs.signatures.extract import cutter, grams_of, is_readable, name_hash
 from spotsigs.spelling import option
 from spotsigs.storage.atomic import locked, reserved, staging_folder
 from spotsigs.storage.locations import PRINTED, as_path, is_remote, remove, require_writable, upload
+from spotsigs.storage.tasks import in_caller, task_log
 from spotsigs.text.size_limits import BUDGET_PAGE, page_size_limit
 
 log = logging.getLogger(__name__)
@@ -41,7 +42,10 @@ log = logging.getLogger(__name__)
 COMPLETE = "metrics.json"
 """The file that is written last: a folder without it does not contain all results of one run."""
 
-OPTIONAL = ("skipped.csv", "undated.csv", "unscored.csv", "clusters.html")
+TASKS = "tasks.parquet"
+"""The log of the tasks of a run on disk, see `spotsigs.storage.tasks.Step`."""
+
+OPTIONAL = (TASKS, "skipped.csv", "undated.csv", "unscored.csv", "clusters.html")
 
 
 def execute(
@@ -75,16 +79,20 @@ def execute(
             folders.enter_context(locked(folder))
         with ExitStack() as stack, ExitStack() as undo:
             with publishing(folder, COMPLETE, OPTIONAL) as new:
-                with within_budget(run) as memory:
+                with within_budget(run) as memory, task_log() as log_of_tasks:
                     result = compute(method, run, joined)
                     if run.output.copy is not None:
-                        result = replace(result, text_lost=_text_lost(result, run))
-                        temporary = _written(result, run, copy, stack)
-                    write_result(new, result)
+                        with in_caller("text lost"):
+                            result = replace(result, text_lost=_text_lost(result, run))
+                        with in_caller("copy"):
+                            temporary = _written(result, run, copy, stack)
+                    with in_caller("tables"):
+                        write_result(new, result)
                     if run.output.page:
                         write_page(new, result, run)
                 if memory is not None:
                     result = replace(result, peak_bytes=memory.peak_bytes)
+                    log_of_tasks.write(new / TASKS)
                 _finish(new, result, about, seed=run.seed, contended=contended)
                 if is_remote(target):
                     remove(target / COMPLETE)

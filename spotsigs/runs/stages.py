@@ -27,6 +27,7 @@ from spotsigs.runs.stores import kept_store, store_of_run
 from spotsigs.signatures.extract import texts
 from spotsigs.spelling import option
 from spotsigs.storage.locations import PRINTED, as_path, is_remote
+from spotsigs.storage.tasks import in_caller
 
 log = logging.getLogger(__name__)
 
@@ -202,7 +203,7 @@ def _on_disk(method: Method, run: Run, memory: int) -> Result:
         log.warning(undecided, f"{added_from:,}", store.folder)
         matched = store.match(None, listed=listed)
     end_workers()  # the stages below use memory for each document
-    with store.locked():
+    with store.locked(), in_caller("decisions"):
         result = Result.of(
             method, run.data, run.collection, matched, earlier=earlier, memory=memory, added_from=added_from
         )

@@ -144,7 +144,7 @@ def uploaded(url):
     return {name: (as_path(url) / name).read_bytes() for name in files_below(as_path(url))}
 
 
-TIMES = ("metrics.json", "run.json")
+TIMES = ("metrics.json", "run.json", "tasks.parquet")
 
 
 @pytest.mark.parametrize("memory", [(), ("--memory", "1GB")])

@@ -158,7 +158,7 @@ def test_results_of_other_tasks_are_not_used(tmp_path, left_by, monkeypatch):
             build_vectors(tmp_path / "v", segments, chosen, memory=MEMORY, engine=StopsAt(2))
     assert (tmp_path / "v-in-the-making" / "tallied").exists()
     if left_by == "unknown arguments":
-        (tmp_path / "v-in-the-making" / "layout.json").unlink()
+        (tmp_path / "v-in-the-making" / "job.json").unlink()
     if left_by == "another version":
         change_versions(tmp_path / "v-in-the-making")
     build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0), memory=MEMORY)

@@ -1,0 +1,314 @@
+"""Stages of tasks: the one way to run work on workers, with progress, a log, and results that a stopped run resumes.
+
+A stage is a function and its tasks, which any worker can run in any order. ``run_tasks(engine, function, tasks, name)``
+yields the results in task order. A task names its input, as paths of files, and returns a few numbers, never arrays.
+
+A `resumable` function writes what it computes into a store of its own: complete with checksums, or absent. It is
+skipped if the store is there. A `Job` is the folder of such results::
+
+    class Batch(NamedTuple):
+        job: Job
+        number: int
+
+    @resumable("counted")
+    def count(batch: Batch, out: Writer) -> None:
+        out.put("totals", ...)
+        out.facts = {"rows": ...}
+
+    job.begin({"input": fingerprint(store)})
+    facts = list(run_tasks(engine, count, [Batch(job, k) for k in range(n)], "counting"))
+    totals = job.result("counted", 0).whole("totals", np.int64)
+
+Inside `task_log`, each task is recorded with its seconds and bytes, and so is the work of the calling process before,
+between and after the stages. A stage waits for the step before it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import psutil
+
+from spotsigs.engines import Engine
+from spotsigs.errors import InputError
+from spotsigs.progress import progress
+from spotsigs.storage.atomic import replacing
+from spotsigs.storage.locations import as_path, exists
+from spotsigs.storage.store import Reader, Writer, claim, opened, remove_tree, writing
+
+JOB = "job.json"
+"""File of a job's folder with the identity of its input."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """Tasks with common settings.
+
+    Attributes
+    ----------
+    folder : str
+        Path or URL of the results, which all workers can read and write.
+    """
+
+    folder: str
+
+    def begin(self, facts: Mapping[str, Any]) -> None:
+        """Keep the results of a stopped run with the same facts, its input and settings; delete those of any other."""
+        folder = self.path()
+        if not exists(folder / JOB) or claim(folder, JOB, facts):
+            remove_tree(folder)
+            claim(folder, JOB, facts)
+
+    def path(self, *names: object) -> Path:
+        """Return the path of a result."""
+        return as_path(self.folder).joinpath(*map(str, names))
+
+    def result(self, kind: str, *names: object) -> Reader:
+        """Open a result."""
+        return opened(self.path(kind, *names), kind)
+
+    def checkpoint(self, kind: str, *names: object, work: Callable[[Writer], None]) -> dict[str, Any]:
+        """Write a result unless it is complete; return its facts."""
+        try:
+            facts = self.result(kind, *names).facts
+        except InputError:
+            with writing(self.path(kind, *names), kind) as out:
+                work(out)
+            return out.facts
+        mark_resumed()
+        return facts
+
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def resumable(kind: str) -> Callable[[Callable[[Any, Writer], None]], Callable[[Any], dict[str, Any]]]:
+    """Let a function that writes the result of a task run only if the result is not complete, and return its facts.
+
+    A task has a ``job``, and a ``number`` among the tasks of its kind.
+    """
+
+    def decorate(work: Callable[[Any, Writer], None]) -> Callable[[Any], dict[str, Any]]:
+        @wraps(work)
+        def run_or_skip(task: Any) -> dict[str, Any]:
+            job: Job = task.job
+            return job.checkpoint(kind, task.number, work=lambda out: work(task, out))
+
+        return run_or_skip
+
+    return decorate
+
+
+def run_tasks(
+    engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task], name: str, unit: str = "tasks"
+) -> Generator[Result, None, None]:
+    """Run the tasks of a stage, and yield their results in task order; if closed early, cancel the tasks that wait.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where the tasks run.
+    function : callable
+        Function of a module, or a partial one, from a task to a few numbers.
+    tasks : sequence
+        Names of input and settings, which are sent to the workers.
+    name : str
+        Name of the stage in the progress and in the log.
+    unit : str
+        Plural of what a task is in the progress.
+    """
+    with closing(engine.map(Measured(function), tasks)) as done, _stage(name) as record:
+        for result, measure in progress(done, name, len(tasks), unit):
+            record(measure)
+            yield result
+
+
+class Measure(NamedTuple):
+    """What a task used: wall and processor seconds, bytes of its reads and writes, and where it ran.
+
+    ``resumed`` is true for a task whose result was there. The bytes are those of the calls of the system that read and
+    write, which memory-mapped files are not; they are 0 on a system that does not count them.
+    """
+
+    seconds: float
+    core_seconds: float
+    read_bytes: int
+    written_bytes: int
+    resumed: bool
+    process: tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Measured(Generic[Task, Result]):
+    """A function that returns its result with a `Measure`; `func` names the function as in `functools.partial`."""
+
+    func: Callable[[Task], Result]
+
+    def __call__(self, task: Task) -> tuple[Result, Measure]:
+        """Call the function."""
+        _THIS_TASK.resumed = False
+        read, written = _transferred()
+        began, core = perf_counter(), process_time()
+        result = self.func(task)
+        seconds, core = perf_counter() - began, process_time() - core
+        read_now, written_now = _transferred()
+        bytes_moved = read_now - read, written_now - written
+        return result, Measure(seconds, core, *bytes_moved, _THIS_TASK.resumed, _this_process())
+
+
+class _ThisTask(threading.local):
+    resumed = False
+
+
+_THIS_TASK = _ThisTask()
+
+
+def mark_resumed() -> None:
+    """Record that the result of the task that runs now was there."""
+    _THIS_TASK.resumed = True
+
+
+def _transferred() -> tuple[int, int]:
+    """Return the bytes that this process has read and written."""
+    try:
+        counted: Any = psutil.Process().io_counters()
+    except (AttributeError, OSError, psutil.Error):  # macOS, or a container that hides them
+        return 0, 0
+    return getattr(counted, "read_chars", counted.read_bytes), getattr(counted, "write_chars", counted.write_bytes)
+
+
+def _this_process() -> tuple[str, int]:
+    return socket.gethostname(), os.getpid()
+
+
+class Step(NamedTuple):
+    """A row of the log: a task, or work of the calling process.
+
+    Attributes
+    ----------
+    step : int
+        Number of the step. All tasks of a stage are one step.
+    stage : str
+        Name of the stage, or of the work of the calling process.
+    task : int
+        Number of the task in its stage; -1 for the work of the calling process.
+    after : int
+        Step that has to end before this one begins; -1 for the first.
+    in_caller : bool
+        The calling process did it.
+    seconds, core_seconds : float
+        Wall and processor seconds. The calling process works during a stage as well; there, both are its processor
+        seconds.
+    read_bytes, written_bytes : int
+        See `Measure`.
+    resumed : bool
+        The result was there.
+    """
+
+    step: int
+    stage: str
+    task: int
+    after: int
+    in_caller: bool
+    seconds: float
+    core_seconds: float
+    read_bytes: int
+    written_bytes: int
+    resumed: bool
+
+
+@dataclass
+class TaskLog:
+    """The steps of a run."""
+
+    steps: list[Step] = field(default_factory=list)
+    _next: int = 0
+    _mark: tuple[float, float, int, int] = field(default_factory=lambda: _now())
+
+    def caller(self, name: str) -> None:
+        """Record what the calling process has done since the last step."""
+        seconds, core, read, written = (now - then for now, then in zip(_now(), self._mark, strict=True))
+        number = self._begin()
+        self.steps.append(Step(number, name, -1, number - 1, True, seconds, core, int(read), int(written), False))
+        self._mark = _now()
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[Callable[[Measure], None]]:
+        """Record a stage; yield a function that records a task, which are called in task order."""
+        self.caller(f"before {name}")
+        number, began, here, own = self._begin(), process_time(), _this_process(), 0.0
+        measures: list[Measure] = []
+        try:
+            yield measures.append
+        finally:
+            for k, measure in enumerate(measures):
+                in_caller = measure.process == here
+                own += measure.core_seconds * in_caller
+                self.steps.append(Step(number, name, k, number - 1, in_caller, *measure[:5]))
+            core = max(process_time() - began - own, 0.0)
+            self.steps.append(Step(number, name, -1, number - 1, True, core, core, 0, 0, False))
+            self._mark = _now()
+
+    def write(self, path: Path) -> None:
+        """Write the steps as a Parquet file."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        rows = [step._asdict() for step in self.steps]
+        with replacing(path) as temporary:
+            pq.write_table(pa.Table.from_pylist(rows), temporary, compression="zstd")
+
+    def _begin(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+
+def _now() -> tuple[float, float, int, int]:
+    return perf_counter(), process_time(), *_transferred()
+
+
+_LOG: ContextVar[TaskLog | None] = ContextVar("spotsigs task log", default=None)
+
+
+@contextmanager
+def task_log() -> Iterator[TaskLog]:
+    """Record all stages of the block, and the work of the calling process around them."""
+    log = TaskLog()
+    token = _LOG.set(log)
+    try:
+        yield log
+    finally:
+        log.caller("after the last stage")
+        _LOG.reset(token)
+
+
+@contextmanager
+def in_caller(name: str) -> Iterator[None]:
+    """Record the block as work of the calling process, by its name."""
+    log = _LOG.get()
+    if log is not None:
+        log.caller(f"before {name}")
+    yield
+    if log is not None:
+        log.caller(name)
+
+
+@contextmanager
+def _stage(name: str) -> Iterator[Callable[[Measure], object]]:
+    log = _LOG.get()
+    if log is None:
+        yield lambda measure: None
+        return
+    with log.stage(name) as record:
+        yield record
