@@ -72,6 +72,11 @@ class WithTruth(Collection):
         return band
 
     @property
+    def site_pattern(self) -> str:
+        """Pattern of the site in an id, if the collection has one."""
+        return str(getattr(self.collection, "site_pattern", ""))
+
+    @property
     def path(self) -> Any:
         """Path of the collection, if it has one."""
         return getattr(self.collection, "path", None)

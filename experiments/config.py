@@ -386,10 +386,6 @@ def require_read(experiment: Any, name: str, words: Sequence[str]) -> None:
         if re.split(r"[./]", key)[0] not in read:
             methods = "; its methods are in experiment.methods" if hasattr(experiment, "methods") else ""
             raise InputError(f"experiment={name} does not read {key}; it reads {', '.join(read)}{methods}")
-        named = getattr(experiment, "collections", None)
-        if isinstance(named, dict) and key == "data" and not re.search(rf"{re.escape(word)}\b", str(named)):
-            has = f"experiment={name} has collections of its own, {', '.join(named)}"
-            raise InputError(f"{has}, and does not read {word}; experiment=compare does")
 
 
 def _key(word: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
+from typing import ClassVar
 
 from tqdm import tqdm
 
@@ -66,6 +67,8 @@ class Republished(PreparedCollection):
     cache, shard_bytes : str, int
         As in `PreparedCollection`.
     """
+
+    site_pattern: ClassVar[str] = r"^([^/.]+)"
 
     releases: str = "republished"
     sites: list[str] | None = None

@@ -26,6 +26,16 @@ CONTRADICTABLE = ("algorithm", "errata")
 """Classes that a measurement here can contradict: the others are about the authors' pages, programs and machines."""
 
 
+RETIRED = {"observations": "f646a0e9", "signatures": "74896885"}
+"""Studies that are finished and left the code, with the commit that made their results."""
+
+
+def command_of(experiment: str) -> str:
+    """Return the command that makes the results of an experiment; of a finished study, at its commit."""
+    command = f"python run.py experiment={experiment}"
+    return f"git checkout {RETIRED[experiment]} && {command}" if experiment in RETIRED else command
+
+
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """Facts that test a claim, and the rule for the verdict, by the keys of ``claims.toml``, which explains them.
@@ -45,7 +55,7 @@ class Evidence:
     @property
     def command(self) -> str:
         """Command that tests the claim."""
-        return f"python run.py experiment={self.experiment}" if self.experiment else ""
+        return command_of(self.experiment) if self.experiment else ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,16 @@ import numpy as np
 
 from experiments.claims.facts import Fact
 from experiments.harness.cells import Cell
-from experiments.harness.cross_validation import RESAMPLES as CROSSED
-from experiments.harness.cross_validation import SITES, Levels, crossed_averages, mean_of_defined
 from experiments.harness.extracted_collections import Stored
+from experiments.resample import RESAMPLES as CROSSED
+from experiments.resample import (
+    Levels,
+    PairsOfLevels,
+    crossed_averages,
+    mean_of_defined,
+    resampled_fact,
+    sites_of,
+)
 from spotsigs.errors import require
 from spotsigs.evaluation.metrics import (
     MEASURES,
@@ -69,9 +76,9 @@ def quality_curve(
     -------
     dict
         ``cells``: the figures at each threshold, see `spotsigs.runs.result.Result.metrics`; ``true, false, missed``:
-        pairs by threshold and truth cluster; ``crossed``: of a collection of `SITES`, averages in samples of stories
-        and sites, which the intervals of precision, recall and F1 then have; ``best``: with `pairs`, the pairs
-        ``(i, j)`` at the best threshold.
+        pairs by threshold and truth cluster; ``crossed``: averages in samples of stories and sites
+        where sites are known, which the intervals of precision, recall and F1 then have; ``best``: with `pairs`, the
+        pairs ``(i, j)`` at the best threshold.
     """
     joined = stored.joined(method)
     truth = stored.truth(judged=True)
@@ -80,8 +87,9 @@ def quality_curve(
     require(has_curve, f"{method.matcher.label} has no threshold to draw a curve over")
     serial = replace(method, matcher=method.matcher.with_threads(1))
     levels = None
-    if truth.judged is None and data in SITES:
-        levels = Levels.of(truth, stored.signatures().doc_ids, SITES[data])
+    sites = sites_of(stored.source.collection, stored.signatures().doc_ids)
+    if truth.judged is None and sites is not None:
+        levels = Levels.of(truth, sites)
         drawn = levels.drawn(CROSSED)
     counts, cells, crossed, best = [], [], [], None
     for tau in thresholds:
@@ -89,7 +97,8 @@ def quality_curve(
         counts.append(tallies(matched.pairs, truth))
         cells.append(Result.of(serial.at(tau), data, stored.source.collection, matched, truth=truth).metrics)
         if levels is not None:
-            crossed.append(crossed_averages(matched.pairs, levels, drawn))
+            every = PairsOfLevels.of(matched.pairs, truth, levels, [0.0])
+            crossed.append(crossed_averages(every, drawn)[..., 0])
             cells[-1]["intervals"] |= dict(zip(MEASURES, ends(crossed[-1].T).T.tolist(), strict=True))
         if pairs and (best is None or np.nan_to_num(cells[-1]["f1"]) > best[0]):
             best = np.nan_to_num(cells[-1]["f1"]), matched.pairs
@@ -176,7 +185,7 @@ def pooled(curves: Sequence[Curve]) -> Curve:
     """Return the mean of the curves of one method on collections of the same stories and sites.
 
     A bootstrap sample has the same stories and sites of all of them, see
-    `experiments.harness.cross_validation.multiplicities`: the intervals of precision, recall and F1 are those of the
+    `experiments.resample.multiplicities`: the intervals of precision, recall and F1 are those of the
     mean. Other figures have none.
     """
     first, *others = curves
@@ -246,16 +255,3 @@ def compared(
 
     samples = paired_samples(points)[:, MEASURES.index(measure)]
     return resampled_fact(name, gap(*(curve.values(measure)[at] for curve, at in points)), gap(*samples))
-
-
-def resampled_means(values: FloatArray, seed: int = 0) -> FloatArray:
-    """Return the mean of each of 1,000 bootstrap samples of values."""
-    rng = np.random.default_rng(seed)
-    means: FloatArray = values[rng.integers(len(values), size=(1000, len(values)))].mean(1)
-    return means
-
-
-def resampled_fact(name: str, value: float, resampled: FloatArray) -> Fact:
-    """Return a fact with the 95 % interval of its bootstrap samples."""
-    low, high = ends(resampled)
-    return Fact(name=name, value=float(value), low=float(low), high=float(high))

@@ -1,4 +1,4 @@
-"""Overview of a results folder: the finding, the key claims, and every table and figure with its command."""
+"""Overview of a results folder: the key claims, and every table and figure with its command."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.claims.judged_claims import Judged
+from experiments.claims.ledger import command_of
 from experiments.claims.verdicts import Verdict
-from experiments.show.finding import finding
 from experiments.show.tables import Column, Table
 from spotsigs.output_files import read_json
 
+FINDING = "What the reproduction finds is in [README](../README.md#what-the-reproduction-finds).\n"
 UNLISTED = ("cells", "runs", "variants", "threshold")
 """Subfolders of the results that are not committed."""
 FILES = (
@@ -39,10 +40,9 @@ def overview(results: Path, judged: Sequence[Judged]) -> str:
         for item in judged
         if item.claim.key
     ]
-    text = " ".join(finding(results)).replace("](docs", "](../docs") + "\n"
     note = f"Of all {len(judged)} [claims](claims.md): {verdicts}."
     claims = _table("Key claims of the paper", list(key[0]), key, note)
-    return "\n".join(["# Results\n", text, claims, *_files(results)])
+    return "\n".join(["# Results\n", FINDING, claims, *_files(results)])
 
 
 def _files(results: Path) -> list[str]:
@@ -50,7 +50,7 @@ def _files(results: Path) -> list[str]:
     for path in sorted(results.glob("*/*.json")):
         about = {} if path.parent.name in UNLISTED else read_json(path)
         name = path.relative_to(results).with_suffix("")
-        command = f"`python run.py experiment={about.get('experiment')}`"
+        command = f"`{command_of(str(about.get('experiment')))}`"
         if "table" in about:
             tables.append({"table": f"[{about['table']['caption']}]({name}.md)", "command": command})
         elif "figure" in about:

@@ -16,7 +16,6 @@ import pandas as pd
 
 from experiments.claims.facts import read_facts
 from experiments.claims.published import published
-from experiments.show.finding import finding
 from spotsigs import __version__
 from spotsigs.output_files import read_json, write_text
 
@@ -57,11 +56,6 @@ def table1(results: Path) -> str:
         lines.append([f"SpotSigs, {which}", row.idf, f"{float(row.tau):g}", spots, mb, *figures])
     titles = ["", "IDF", "tau", "#Spots", "MB", "Prec.", "Rec.", "F1"]
     return f"```text\n{pd.DataFrame(lines, columns=titles).to_string(index=False)}\n```\n"
-
-
-def findings(results: Path) -> str:
-    """Return the finding as a list."""
-    return "".join(f"- {sentence}\n" for sentence in finding(results))
 
 
 def best_f1(results: Path) -> str:
@@ -218,8 +212,7 @@ def runs(results: Path) -> str:
 
 
 SECTIONS: dict[str, Callable[[Path], str]] = {
-    each.__name__: each
-    for each in (table1, findings, best_f1, decisions, claims, speed, joins, race, scale, version, runs)
+    each.__name__: each for each in (table1, best_f1, decisions, claims, speed, joins, race, scale, version, runs)
 }
 """Functions from the folder of results to a section, by its name."""
 

@@ -11,10 +11,10 @@ import numpy as np
 from experiments.claims.facts import Fact
 from experiments.claims.published import published
 from experiments.harness.cells import Cell
-from experiments.harness.cross_validation import holm, positive_pairs
 from experiments.harness.curves import Curve, ends, paired_samples
 from experiments.harness.study import Work
 from experiments.harness.timing import cost, quotient
+from experiments.resample import holm, positive_pairs
 from experiments.show.pair_lists import PairList, write_pair_lists
 from experiments.show.tables import PUBLISHED, TIMES, TITLES, Column, Table, band_text, titled
 from experiments.show.views import draw_by_method

@@ -13,9 +13,10 @@ import numpy as np
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, method_of
 from experiments.harness.cells import Cell
-from experiments.harness.curves import STEP, Curve, compared, paired_samples, pooled, resampled_fact, thresholds
+from experiments.harness.curves import STEP, Curve, compared, paired_samples, pooled, thresholds
 from experiments.harness.method_choices import chosen_collections, chosen_methods, composed_methods, of_collection
 from experiments.harness.study import Work
+from experiments.resample import resampled_fact
 from experiments.show.views import View, finite
 from experiments.studies.compared_methods import OnCollection, TableOfMethods
 from spotsigs.errors import InputError, require

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, method_of
-from experiments.harness.curves import resampled_fact, resampled_means
 from experiments.harness.study import Work
+from experiments.resample import resampled_fact, resampled_means
 from experiments.show.figures import Mark, Panel, Point, draw_bars
 from spotsigs.records import Vectors
 

@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 from experiments.claims.facts import Fact
 from experiments.claims.published import published
 from experiments.config import Experiment, Settings, method_of
-from experiments.harness.curves import ends, resampled_fact, resampled_means
 from experiments.harness.extracted_collections import Stored
 from experiments.harness.machine_load import QUIET, ForeignLoad
 from experiments.harness.result_cache import Task
 from experiments.harness.study import Work
 from experiments.harness.timing import quotient
+from experiments.resample import resampled_fact, resampled_means
 from experiments.show.tables import MEASURED, PUBLISHED, Column, Table
 from experiments.show.views import finite
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.clustering.clusters import cluster
 from spotsigs.evaluation.documents import stories
+from spotsigs.evaluation.metrics import ends
 from spotsigs.method import Method
 from spotsigs.records import IntArray, Truth
 

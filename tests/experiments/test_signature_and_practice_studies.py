@@ -1,4 +1,4 @@
-"""The studies of signatures, templates and usual settings, on small collections."""
+"""The study of usual settings, and the collections and texts of studies, on small collections."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ from baselines.substrings import Substrings
 from data.collections.gold import Gold
 from data.collections.newsframes.density import density
 from experiments.config import composed, method_of
-from experiments.harness.cross_validation import Difference
 from experiments.harness.extracted_collections import Source, read_together
-from experiments.studies.observations import Partial, transfers, words_of
-from experiments.studies.signature_study import CorrectedTest, SignatureStudy
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Vectors
@@ -37,109 +34,6 @@ def conf():
     """Methods are composed in the folder of the configuration."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
         yield
-
-
-def run(name, folder, *words):
-    known = composed(f"experiment={name}").experiment.collections
-    others = [f"~experiment.collections.{collection}" for collection in known]
-    settings = composed(f"experiment={name}", *others, *TINY, *words, f"experiment.results={folder}")
-    return settings.experiment(settings)
-
-
-TINY_GOLD = "data=gold data.seed=1 data.pages=150 data.clusters=24"
-FEW = ["experiment.splits=4", "experiment.samples=5", "experiment.step=0.1"]
-
-
-@pytest.mark.long
-def test_every_signature_is_evaluated_with_every_treatment(tmp_path):
-    archive = f"data:'{TINY_GOLD} +data.cache={tmp_path}',site:'/(.+)-[0-9]+\\.html$'"
-    run("signatures", tmp_path, f"+experiment.collections.tiny={{{archive}}}", *FEW)
-    folder = tmp_path / "signatures"
-    rows = {(row["treatment"], row["signature"]): row for row in rows_of(folder / "signatures.csv")}
-    assert len(rows) == 30  # without the article, which the collection does not know
-    for row in rows.values():
-        low, _, high = row["f1_interval"].partition(" to ")
-        assert float(low) <= float(high)
-    facts = {row["name"]: float(row["value"]) for row in rows_of(folder / "facts.csv")}
-    best = max(facts[f"tiny: {rival}, trafilatura: F1"] for rival in ("words", "3-shingles", "5-shingles"))
-    assert facts["tiny: lead of spots, trafilatura"] >= facts["tiny: spots, trafilatura: F1"] - best - 1e-6
-    assert facts["tiny: spots, template removed: F1"] > facts["tiny: words, whole page: F1"]
-    tests = rows_of(folder / "tests.csv")
-    assert [row["hypothesis"] for row in tests] == ["H1", *3 * ["H2"], *3 * ["H2, difference"], *3 * ["H3"]]
-    assert all(float(row["p"]) <= float(row["corrected"]) <= 1 for row in tests)
-    assert {row["words"] for row in tests} == {"undecided"}  # 20 samples cannot reach the level
-    assert (folder / "leads.svg").exists()
-    assert (folder / "splits.svg").exists()
-
-
-def test_leader_and_rivals_are_signatures():
-    with pytest.raises(InputError, match="must name signatures"):
-        SignatureStudy(signatures={"words": ""}, leader="spots")
-
-
-def test_the_words_follow_from_the_corrected_tests():
-    def words(hypothesis, value, corrected):
-        return CorrectedTest(hypothesis, "a", "b", Difference(np.full((2, 3), value)), 0.0, corrected).words
-
-    assert words("H1", 0.1, 0.04) == "spots lead"
-    assert words("H2, difference", -0.1, 0.04) == "the rival leads"
-    assert words("H2", 0.01, 0.04) == "equal within 0.02"
-    assert words("H3", 0.1, 0.04) == "larger"
-    assert words("H4", -0.1, 0.04) == "smaller"
-    assert {words(name, 0.1, 0.06) for name in ("H1", "H2", "H3", "H4")} == {"undecided"}
-
-
-def test_the_family_has_the_tests_of_the_protocol():
-    study = composed("experiment=signatures").experiment
-    some = Difference(np.random.default_rng(0).normal(0, 0.004, (60, 41)))
-    deciding = {name: attributes for name, attributes in study.collections.items() if attributes.get("decides", True)}
-    leads = {
-        (name, treatment): some
-        for name, attributes in deciding.items()
-        for treatment in study.treatments
-        if treatment != "article" or attributes.get("article")
-    }
-    tests = study.hypothesis_tests(leads, dict.fromkeys(study.rivals, some))
-    assert len(tests) == 36
-    assert {test.words for test in tests if test.hypothesis == "H2"} == {"equal within 0.02"}
-    assert {test.words for test in tests if test.hypothesis != "H2"} == {"undecided"}
-
-
-def curve(best, height, *, width=21):
-    """Return F1 by threshold in one split, sample and both halves: 1 at the best, falling by `height` a step."""
-    values = 1 - height * np.abs(np.arange(width) - best)
-    return np.broadcast_to(values, (1, 2, 2, width))
-
-
-def test_a_transferred_threshold_costs_what_the_other_curve_loses():
-    parts = transfers({"flat": curve(5, 0.001), "steep": curve(10, 0.05), "near": curve(6, 0.05)})
-    assert [part.name.partition(" (")[0] for part in parts] == ["flat to steep", "steep to near", "near to steep"]
-    assert [part.difference.value for part in parts] == pytest.approx([0.25, 0.2, 0.2])
-
-
-def test_an_observation_is_supported_or_a_part_of_it_is_refuted():
-    above = Difference(np.full((2, 100), 0.1))
-    below = Difference(np.full((2, 100), -0.1))
-    assert words_of([Partial.above("a", above), Partial.below("b", below)], 0.04) == "holds"
-    assert words_of([Partial.above("a", above), Partial.below("b", above)], 1.0) == "refuted: b (below 0)"
-    assert words_of([Partial.equal("a", above)], 1.0) == "refuted: a (within 0.02)"
-    assert words_of([Partial.above("a", below, -0.02)], 1.0) == "refuted: a (above -0.02)"
-    assert words_of([Partial.above("a", Difference(np.zeros((2, 100))))], 1.0) == "undecided"
-    assert Partial.above("a", above).p == pytest.approx(2 / 199)
-    assert Partial.above("a", above, 0.05).p == pytest.approx(1 / 199)
-
-
-@pytest.mark.long
-def test_seven_observations_of_small_collections(tmp_path):
-    small = f"data:'{TINY_GOLD} +data.cache={tmp_path}',site:'/(.+)-[0-9]+\\.html$'"
-    names = ("republished", "package_docs_html", "newsframes")
-    given = [f"+experiment.collections.{name}={{{small}}}" for name in names]
-    run("observations", tmp_path, *given, *FEW, "experiment.k=[2,6]", "experiment.l=[32]")
-    facts = {row["name"]: float(row["value"]) for row in rows_of(tmp_path / "observations/facts.csv")}
-    assert len([name for name in facts if "corrected p" in name]) == 7
-    assert facts["observation 3: republished to package_docs_html (above 0.02)"] == 0  # the same pages
-    assert facts["republished: LSH-S, k and l chosen, less exact join: F1"] <= 0
-    assert len(rows_of(tmp_path / "observations/lsh.csv")) == 9
 
 
 @pytest.mark.long

@@ -144,15 +144,6 @@ class TestConfiguration:
         assert methods["Mine"].idf_filter == methods["SpotSigs"].idf_filter
         assert methods["I-Match"].idf_filter.idf_max == 0.75
 
-    @pytest.mark.parametrize("name", ["signatures"])
-    def test_an_experiment_with_fixed_collections_refuses_others(self, name):
-        """It computed its own collections, whatever data was named."""
-        study = configured(f"experiment={name}", "data=tiny").experiment
-        require_read(study, name, ["data=newsframes", "data.accept_licence=true"])
-        refused = rf"experiment={name} has collections of its own, .*newsframes.* does not read data=jsonl"
-        with pytest.raises(InputError, match=refused):
-            require_read(study, name, ["data=jsonl", "data.path=own.jsonl"])
-
     def test_an_override_that_is_not_read_ends_the_run(self):
         words = ["experiment=figure5", "matcher=lsh_native", "signature=shingles1", "idf_min=0.9", "sets=true"]
         done = front_door(*words)
@@ -224,7 +215,8 @@ class TestAll:
         assert takes["figure5"].downloads == ["newsframes", "republished"]
         whole = all_takes(takes.values())
         assert whole.minutes == pytest.approx(sum(one.minutes for one in takes.values()))
-        assert str(whole).startswith(f"about {whole.minutes / 60:.1f} hours on two cores, {whole.memory_gb:g} GB")
+        assert str(whole).startswith(f"about {whole.minutes:.0f} min on two cores, {whole.memory_gb:g} GB")
+        assert str(Takes(minutes=90)).startswith("about 1.5 hours on two cores")
         run("all", tmp_path, "experiment.pages=[arithmetic]", "experiment.vectors=[]")
         printed = capsys.readouterr().err
         assert "2 of 2 experiments, those without results of this commit, take about 1 min on two cores" in printed

@@ -50,6 +50,7 @@ class Gold(Collection):
     """
 
     idf_band: ClassVar[tuple[float, float]] = PAPER_BAND
+    site_pattern: ClassVar[str] = r"/(.+)-[0-9]+\.html$"
 
     seed: int = 2008
     cache: Path = Path("data/cache")

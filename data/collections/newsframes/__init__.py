@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
+from typing import ClassVar
 
 from tqdm import tqdm
 
@@ -60,6 +61,8 @@ class NewsFrames(Packaged):
     ----------
     D. D. Lewis, *Reuters-21578 text categorization test collection, Distribution 1.0*.
     """
+
+    site_pattern: ClassVar[str] = r"/(.+)-[0-9]+\.html$"
 
     seed: int = 1
     pages: int = 2160
