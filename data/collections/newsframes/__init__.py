@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tqdm import tqdm
 
 from data.collections.fetching import replacing
 from data.collections.gold.random_streams import Dice
-from data.collections.newsframes.assembly import Placed, drifted, plan, printed
+from data.collections.newsframes.assembly import FEWEST, Placed, drifted, plan, printed, sizes
 from data.collections.newsframes.density import donors_of, with_density
-from data.collections.newsframes.frames import Frame, FramePiece
+from data.collections.newsframes.frames import AnnotatedPage, Frame, FramePiece
 from data.collections.newsframes.frames import frame as cut
 from data.collections.newsframes.packages import Packaged
 from data.collections.newsframes.reuters_stories import NewsStory, Text, apart, edited, resent
@@ -89,8 +89,14 @@ class NewsFrames(Packaged):
     def parts(self) -> tuple[tuple[NewsStory, ...], tuple[Frame, ...]]:
         """Return the stories and the templates of the pages, before any drift."""
         stories, prepared = _apart(_prepared(self, "stories")), _prepared(self, "frames")
-        frames = _cut(prepared) if self.prose is None else _with_prose(prepared, self.prose, self.placebo, self.seed)
+        frames = (
+            read_frames(prepared) if self.prose is None else _with_prose(prepared, self.prose, self.placebo, self.seed)
+        )
         return stories, frames
+
+    def counts(self, stories: int) -> list[int]:
+        """Return the numbers of pages of so many stories, largest first, with the sum ``pages``."""
+        return sizes(self.pages, stories, self.seed)
 
     def templates(self) -> list[Frame]:
         """Return the template of each page, after any drift, in order of ids."""
@@ -149,22 +155,56 @@ def deciding_files(part: str) -> list[Path]:
 
 def _prepared(collection: Packaged, part: str) -> Path:
     """Return the file of the stories or of the templates (``frames``), which the first call writes."""
-    rules = b"".join(path.read_bytes().replace(b"\r\n", b"\n") for path in deciding_files(part))
-    prepared = Path(collection.cache, f"newsframes-{part}-{sha256(rules).hexdigest()[:12]}.json")
+    if part == "frames":
+        return prepared_frames(collection.cache, "newsframes", deciding_files(part), collection.annotated_pages)
+    prepared = _rules_file(collection.cache, "newsframes-stories", deciding_files(part))
     if not prepared.exists():
-        if part == "stories":
-            content = [asdict(story) for story in resent(collection.texts())]
-        else:
-            pages = tqdm(collection.annotated_pages(), "cutting frames", unit="page", leave=False, disable=None)
-            content = [asdict(frame) for frame in map(cut, pages) if isinstance(frame, Frame)]
-        with replacing(prepared) as temporary:
-            temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+        _write_prepared(prepared, [asdict(story) for story in resent(collection.texts())])
     return prepared
+
+
+def prepared_frames(
+    cache: str, name: str, rules: Sequence[Path], annotated_pages: Callable[[], Iterator[AnnotatedPage]]
+) -> Path:
+    """Return the file of the templates of annotated pages, which the first call writes.
+
+    Parameters
+    ----------
+    cache : str
+        Folder of the file.
+    name : str
+        Name of the collection, with which the file's name begins.
+    rules : sequence of Path
+        Modules and tables that determine the content; the file's name contains their checksum.
+    annotated_pages : callable
+        Function that returns an iterator over the pages.
+    """
+    prepared = _rules_file(cache, f"{name}-frames", rules)
+    if not prepared.exists():
+        pages = tqdm(annotated_pages(), "cutting templates", unit="page", leave=False, disable=None)
+        _write_prepared(prepared, [asdict(frame) for frame in map(cut, pages) if isinstance(frame, Frame)])
+    return prepared
+
+
+def _rules_file(cache: str, name: str, rules: Sequence[Path]) -> Path:
+    content = b"".join(path.read_bytes().replace(b"\r\n", b"\n") for path in rules)
+    return Path(cache, f"{name}-{sha256(content).hexdigest()[:12]}.json")
+
+
+def _write_prepared(prepared: Path, content: list[dict[str, Any]]) -> None:
+    with replacing(prepared) as temporary:
+        temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
 
 @lru_cache(maxsize=2)
 def _layout(collection: NewsFrames) -> list[Placed]:
-    return plan(*collection.parts(), collection.pages, collection.seed)
+    stories, frames = collection.parts()
+    fewest = FEWEST * len(stories)
+    require(
+        collection.pages >= fewest,
+        f"pages must be at least {fewest}, two for each of {len(stories)} stories, got {collection.pages}",
+    )
+    return plan(stories, frames, collection.counts(len(stories)), collection.seed)
 
 
 @lru_cache(maxsize=2)
@@ -182,7 +222,8 @@ def _apart(prepared: Path) -> tuple[NewsStory, ...]:
 
 
 @lru_cache(maxsize=2)
-def _cut(prepared: Path) -> tuple[Frame, ...]:
+def read_frames(prepared: Path) -> tuple[Frame, ...]:
+    """Return the templates of a file that `prepared_frames` wrote."""
     prepared_rows = json.loads(prepared.read_text(encoding="utf-8"))
     return tuple(
         Frame(f["site"], f["name"], tuple(FramePiece(**piece) for piece in f["pieces"]), tuple(f["paragraphs"]))
@@ -192,7 +233,11 @@ def _cut(prepared: Path) -> tuple[Frame, ...]:
 
 @lru_cache(maxsize=2)
 def _with_prose(prepared: Path, prose: float, placebo: bool, seed: int) -> tuple[Frame, ...]:
-    frames = _cut(prepared)
+    return with_prose(read_frames(prepared), prose, placebo, seed)
+
+
+def with_prose(frames: Sequence[Frame], prose: float, placebo: bool, seed: int) -> tuple[Frame, ...]:
+    """Return templates whose blocks are exchanged until they have a density of spots, see `with_density`."""
     donors = donors_of(frames) if placebo else ()
     return tuple(
         with_density(frame, frames, prose, Dice(seed, "newsframes prose", frame.site, frame.name), donors)

@@ -47,18 +47,19 @@ def sizes(pages: int, clusters: int, seed: int) -> list[int]:
     return sorted(result, reverse=True)
 
 
-def plan(stories: Sequence[NewsStory], frames: Sequence[Frame], pages: int, seed: int) -> list[Placed]:
-    """Plan a collection in order of ids; all stories are used.
+def equal_sizes(pages: int, clusters: int) -> list[int]:
+    """Return cluster sizes with the sum ``pages`` that differ by one page at most, largest first."""
+    size, larger = divmod(pages, clusters)
+    return [size + 1] * larger + [size] * (clusters - larger)
+
+
+def plan(stories: Sequence[NewsStory], frames: Sequence[Frame], counts: Sequence[int], seed: int) -> list[Placed]:
+    """Plan a collection in order of ids, with the given numbers of pages, largest first, for stories in random order.
 
     A page uses one of the least used templates, but none that its version already uses. The versions of a story
     alternate.
     """
-    require(
-        pages >= FEWEST * len(stories),
-        f"pages must be at least {FEWEST * len(stories)}, two for each of {len(stories)} stories, got {pages}",
-    )
-    dice = Dice(seed, "newsframes plan", pages)
-    counts = sizes(pages, len(stories), seed)
+    dice = Dice(seed, "newsframes plan", sum(counts))
     uses = [0] * len(frames)
     placed = []
     for size, story in zip(counts, dice.sample(range(len(stories)), len(stories)), strict=True):
@@ -66,7 +67,8 @@ def plan(stories: Sequence[NewsStory], frames: Sequence[Frame], pages: int, seed
         most = versions * len(frames)
         require(
             size <= most,
-            f"pages must be fewer: one story has {size} pages but only {most} combinations of versions and templates",
+            f"pages must be fewer, or sites more: one story has {size} pages but only {most} combinations of versions "
+            "and templates",
         )
         first = dice.below(versions)
         taken: set[tuple[int, int]] = set()
