@@ -8,7 +8,7 @@ import json
 import random
 import tarfile
 import uuid
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import cycle
 
 import pyarrow as pa
@@ -169,3 +169,40 @@ def write_copy(collection, doc_ids, kept, folder, *, judged=lambda document: Tru
     with copy_errors(folder), staging_folder(folder) as temporary:
         prepare_copy(collection, doc_ids, kept, temporary, judged=judged)
         publish_copy(temporary, folder, ExitStack())
+
+
+class CountedFile(io.RawIOBase):
+    """A file for reading that notes the number of bytes of each call."""
+
+    def __init__(self, path, taken):
+        self.file, self.taken = path.open("rb", 0), taken
+
+    def readable(self):
+        return True
+
+    def seekable(self):
+        return True
+
+    def seek(self, *where):
+        return self.file.seek(*where)
+
+    def tell(self):
+        return self.file.tell()
+
+    def readinto(self, buffer):
+        self.taken.append(size := self.file.readinto(buffer))
+        return size
+
+    def close(self):
+        self.file.close()
+        super().close()
+
+
+@contextmanager
+def bytes_read(monkeypatch):
+    """Yield a list of the bytes that are read from archives inside the block, call by call."""
+    taken = []
+    with monkeypatch.context() as patch:
+        opened = lambda path: io.BufferedReader(CountedFile(path, taken))  # noqa: E731
+        patch.setattr("spotsigs.formats.archive_records.raw", opened)
+        yield taken

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import IO, NamedTuple
 
 import zstandard
 
-from spotsigs.formats.compression import BLOCK, Members, packing_of
+from spotsigs.formats.compression import Members, packing_of
 from spotsigs.text.size_limits import largest_page
 
 PIECE = 1 << 16
@@ -18,6 +21,8 @@ OVERLAP = 4096
 """Bytes that show that a record begins."""
 
 _KEPT = 8 << 20  # bytes after a mark that need not be read again, at most those of a page
+_MOST_BEFORE = 256  # pieces before a mark that are in memory
+_MOST_AGAIN = 4
 _EMPTY_LINE = re.compile(rb"\n\s*?\n")
 
 
@@ -50,6 +55,14 @@ class Position(NamedTuple):
     inner: int
 
 
+class Piece(NamedTuple):
+    """Some bytes of a content that are in memory, all of one member."""
+
+    offset: int  # bytes of the content before it
+    position: Position  # of its first byte
+    content: bytes
+
+
 class Content:
     """Content of an archive from a byte on: plain, or the members of one compression up to damage or to other bytes.
 
@@ -60,28 +73,36 @@ class Content:
         Offset of the first byte.
     dictionary : optional
         That of the file's zstd frames.
+
+    Attributes
+    ----------
+    size : int or None
+        Number of bytes; None until the end of compressed content was read.
     """
 
     def __init__(self, file: IO[bytes], start: int, dictionary: zstandard.ZstdCompressionDict | None = None) -> None:
-        self._file, self.dictionary = file, dictionary
+        self._file, self._start, self.dictionary = file, start, dictionary
         self._kept = min(_KEPT, largest_page())
+        self._reached = self._again = 0  # bytes unpacked for the first time, and again
         file.seek(start)
         self.packing = packing_of(file.read(4))
-        self.size: int | None = None  # bytes, once the end was read
+        self.size = file.seek(0, os.SEEK_END) - start if self.packing == "plain" else None
         self._open(Position(start, 0), 0)
 
     def _open(self, mark: Position, offset: int) -> None:
         """Begin at a mark that has so many bytes before it."""
-        start, inner = self._marked = mark
-        self._file.seek(start)
-        self._plain, self._members = start, None
+        self._members = None
         if self.packing != "plain":
+            self._file.seek(mark.member)
             self._members = Members(self._file, self.packing, raises=False, trailing=True, dictionary=self.dictionary)
-            self.dictionary = self._members.dictionary
-        self._pieces: list[tuple[int, int, bytes]] = []  # since the mark, if kept: member, offset in it, content
-        self._next = self._taken = self._first = 0  # piece of the next byte, bytes of it before that, and at the mark
-        self._offset = self._mark = offset - inner  # bytes before the next one, and before the mark
-        self.skip(inner)
+            self.dictionary, self.packing = self._members.dictionary, self.packing.partition(" ")[0]
+        self._marked = mark
+        self._pieces: list[Piece] = []  # since the mark, if kept
+        self._first = self._next = 0  # pieces of the mark and of the next byte
+        self._offset = self._mark = self._end = (
+            offset - mark.inner
+        )  # bytes before the next, the mark, the one to unpack
+        self.skip(mark.inner)
         self.mark()
 
     @property
@@ -92,29 +113,46 @@ class Content:
     @property
     def end(self) -> Position:
         """Position after the last byte that was unpacked."""
-        return Position(*self._members.position(0)) if self._members else Position(self._plain, 0)
+        return Position(*self._members.position(0)) if self._members else Position(self._start + self._end, 0)
 
     @property
     def stop(self) -> Position:
         """Offset in the file of the first byte that is not unpacked, and of the member to which it belongs."""
-        return Position(*self._members.stop) if self._members else Position(self._plain, self._plain)
+        return Position(*self._members.stop) if self._members else Position(*[self._start + self._end] * 2)
 
     def position(self) -> Position | None:
         """Return the position of the next byte; None at the end."""
         if not self._fill():
             return None
-        member, inner, _ = self._pieces[self._next]
-        return Position(member + self._taken, 0) if self._members is None else Position(member, inner + self._taken)
+        if self._members is None:
+            return Position(self._start + self._offset, 0)
+        piece = self._pieces[self._next]
+        return Position(piece.position.member, piece.position.inner + self._offset - piece.offset)
 
     def peek(self, size: int) -> bytes:
         """Return the next bytes without reading them."""
-        if self._fill():
-            start = self._pieces[self._next][2][self._taken : self._taken + size]
-            if len(start) == size:
-                return start
-        while self._unread() < size and self._append():
+        while self._end < self._offset + size and self._append():
             pass
-        return b"".join(piece for _, _, piece in self._pieces[self._next :])[self._taken : self._taken + size]
+        return self._loaded(self._next, self._offset, size)
+
+    def ahead(self, distance: int, size: int) -> tuple[bytes, bool] | None:
+        """Return bytes at a distance from the next one without reading them; None if they are too far away.
+
+        The second value is whether a member begins with them, or the content ends there.
+        """
+        offset = self._offset + distance
+        if self._members is None and offset >= self._end:
+            self._file.seek(self._start + offset)
+            text = self._file.read(size)
+            return text, not text
+        if not self._loads(distance + size):
+            return None
+        number = bisect_right(self._pieces, offset, self._next, key=_offset_of) - 1
+        if offset >= self._end:
+            return b"", True
+        text = self._loaded(number, offset, size)
+        piece = self._pieces[number]
+        return text, self._members is not None and piece.offset == offset and piece.position.inner == 0
 
     def read(self, size: int) -> bytes:
         """Read the next bytes, fewer at the end."""
@@ -128,17 +166,17 @@ class Content:
         """Read up to a line feed, `size` bytes at most."""
         line = b""
         while len(line) < size and not line.endswith(b"\n") and self._fill():
-            most = size - len(line)
-            end = self._pieces[self._next][2].find(b"\n", self._taken, self._taken + most) + 1
-            line += self._take(end - self._taken if end else most)
+            most, taken = size - len(line), self._taken
+            end = self._pieces[self._next].content.find(b"\n", taken, taken + most) + 1
+            line += self._take(end - taken if end else most)
         return line
 
     def header(self, size: int) -> bytes:
         """Read lines up to an empty one, `size` bytes at most."""
-        if self._taken:  # the line feed before is in the same piece
-            end = _EMPTY_LINE.search(self._pieces[self._next][2], self._taken - 1, self._taken + size)
+        if self._fill() and (taken := self._taken):  # the line feed before is in the same piece
+            end = _EMPTY_LINE.search(self._pieces[self._next].content, taken - 1, taken + size)
             if end is not None:
-                return self._take(end.end() - self._taken)
+                return self._take(end.end() - taken)
         line = self.readline(size)
         text = bytearray(line)
         while line.strip() and len(text) < size:
@@ -150,25 +188,38 @@ class Content:
         """Make the next byte the one to which `rewind` returns; return its position, None at the end."""
         position = self.position()
         self._marked, self._mark = position or self._marked, self._offset
-        del self._pieces[: self._next]
-        self._next, self._first, self._is_kept = 0, self._taken, True
+        self._first, self._is_kept = self._next, True
+        if self._first > _MOST_BEFORE:
+            del self._pieces[: self._first]
+            self._first = self._next = 0
         return position
 
     def rewind(self) -> None:
         """Read from the mark again."""
         if self._is_kept:
-            self._next, self._taken, self._offset = 0, self._first, self._mark
+            self._next, self._offset = self._first, self._mark
         else:
+            self._again += self._end - self._mark + self._marked.inner if self._members else 0
             self._open(self._marked, self._mark)
 
-    def skip(self, size: int) -> None:
-        """Read bytes without returning them."""
-        for _ in self.pieces(size):
-            pass
+    def skip(self, size: int) -> int:
+        """Read bytes without returning them; return their number, less than `size` at the end."""
+        if self._members is None and self.size is not None:
+            size = min(size, self.size - self._offset)
+            self._offset += size
+            if self._offset < self._end:
+                self._next = bisect_right(self._pieces, self._offset, self._next, key=_offset_of) - 1
+            else:
+                self._pieces.clear()
+                self._first = self._next = 0
+                self._end, self._is_kept = self._offset, self._offset == self._mark
+            return size
+        return sum(map(len, self.pieces(size)))
 
     def pieces(self, size: int) -> Iterator[bytes]:
         """Read bytes in pieces."""
-        while size > 0 and (piece := self.read(min(size, BLOCK))):
+        while size > 0 and self._fill():
+            piece = self._take(size)
             yield piece
             size -= len(piece)
 
@@ -192,7 +243,9 @@ class Content:
         return size, match is not None
 
     def lacks(self, size: int) -> bool:
-        """Return whether it is known that the content has fewer than `size` more bytes."""
+        """Return whether the content has fewer than `size` more bytes, as far as that is known."""
+        if self.size is None:
+            self._loads(size)
         return self.size is not None and self._offset + size > self.size
 
     @property
@@ -200,37 +253,68 @@ class Content:
         """Number of unread bytes of a content of known size."""
         return (self.size or 0) - self._offset
 
+    def refuses(self, size: int) -> bool:
+        """Return whether as many bytes would have to be unpacked again in vain as is too much.
+
+        The content is unpacked `_MOST_AGAIN` times more at most, however many of its records declare a false length.
+        """
+        return self.packing != "plain" and size > self._kept and self._again > _MOST_AGAIN * self._reached
+
+    @property
+    def _taken(self) -> int:
+        """Number of bytes before the next one in its piece."""
+        return self._offset - self._pieces[self._next].offset
+
     def _take(self, size: int) -> bytes:
         """Read from the piece of the next byte."""
-        piece = self._pieces[self._next][2]
-        taken = piece[self._taken : self._taken + size]
-        self._taken += len(taken)
-        self._offset += len(taken)
-        if self._taken == len(piece):
-            self._next, self._taken = self._next + 1, 0
+        piece, taken = self._pieces[self._next], self._taken
+        part = piece.content[taken : taken + size]
+        self._offset += len(part)
+        if taken + len(part) == len(piece.content):
+            self._next += 1
             if self._offset - self._mark > self._kept:
                 del self._pieces[: self._next]
-                self._next, self._is_kept = 0, False
-        return taken
+                self._first = self._next = 0
+                self._is_kept = False
+        return part
 
-    def _unread(self) -> int:
-        """Return the number of unpacked bytes that were not read."""
-        return sum(len(piece) for _, _, piece in self._pieces[self._next :]) - self._taken
+    def _loaded(self, number: int, offset: int, size: int) -> bytes:
+        """Return bytes in memory, the first of which is in the piece of a number."""
+        parts: list[bytes] = []
+        while size > 0 and number < len(self._pieces):
+            piece = self._pieces[number]
+            part = piece.content[offset - piece.offset : offset - piece.offset + size]
+            parts.append(part)
+            number, offset, size = number + 1, offset + len(part), size - len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _loads(self, size: int) -> bool:
+        """Unpack the next bytes, or all; return False if they are more than are kept."""
+        while self._end < self._offset + size:
+            if self._end - self._mark > self._kept:
+                return False
+            if not self._append():
+                break
+        return True
 
     def _fill(self) -> bool:
-        return self._next < len(self._pieces) or self._append()
+        return self._offset < self._end or self._append()
 
     def _append(self) -> bool:
         """Append the next piece of the content; return False at the end."""
         if self._members is None:
-            self._file.seek(self._plain)
-            piece, position = self._file.read(PIECE), (self._plain, 0)
-            self._plain += len(piece)
+            self._file.seek(self._start + self._end)
+            piece, position = self._file.read(PIECE), Position(self._start + self._end, 0)
         else:
             piece = self._members.piece(PIECE)
-            position = self._members.position(len(piece))
+            position = Position(*self._members.position(len(piece)))
         if piece:
-            self._pieces.append((*position, piece))
+            self._pieces.append(Piece(self._end, position, piece))
+            self._end += len(piece)
+            self._reached = max(self._reached, self._end)
         else:
-            self.size = self._offset + self._unread()
+            self.size = self._end
         return bool(piece)
+
+
+_offset_of = attrgetter("offset")

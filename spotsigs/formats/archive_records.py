@@ -1,9 +1,9 @@
 """Web archives (WARC, ARC): their records one by one, in shards that begin at a record, and copies of them.
 
-A shard begins at the first record after its position in the file: a gzip member, a zstd frame or a header line whose
-content begins like a record. Only the first bytes of each candidate are decompressed. An archive that itself contains
-an uncompressed copy of an archive may be entered inside that copy, so that its pages appear too; no record is lost by
-that, because the previous shard reads its last record to the end.
+A record is found by the lengths of the records before it, never by its look, because a page may contain whole records:
+as text, or as gzip members that the archive stores as they are. So a pass over its headers, which unpacks the archive
+once more, finds the shards of an archive, and reading and copying see the same records. Only after damage, where no
+length is known, the next record is the next one that looks like one.
 
 fastwarc 2.0 and warcio 1.8 are not used: fastwarc ends at an empty gzip member, raises at padding and at the first
 damaged member, and reads no ARC; warcio reads no zstd and no archive of a single gzip member. Tests compare with both.
@@ -65,9 +65,10 @@ class Record:
     position: str  # file and byte
     head: Head
     stream: Content = field(repr=False)
-    ends: Callable[[Content], bool] = field(repr=False)  # whether a record may end before the next byte
+    ends: Callable[[Content, int], bool | None] = field(repr=False)  # whether a record may end so many bytes ahead
     _taken: list[bytes] = field(default_factory=list)
     _at: int = 0
+    _is_whole: bool | None = None  # None if it is not known yet
 
     @property
     def name(self) -> str:
@@ -109,24 +110,27 @@ class Record:
         return self.head.length > largest_page()
 
     def fault(self) -> Skipped | None:
-        """Return why the record, of which all was read, is damaged; None if it is not."""
-        there, length, damage = self.head.length - self.missing, self.head.length, self.stream.damage
-        if self.missing and damage is not None and not isinstance(damage, EOFError):
-            return Skipped(self.position, _UNREADABLE.format(damage))
-        if self.missing:
+        """Return why the record is damaged, as far as that is known before all of it is read; None if it is not."""
+        length, damage = self.head.length, self.stream.damage
+        if self._is_whole:
+            return None
+        if self.stream.lacks(self.missing):
+            if damage is not None and not isinstance(damage, EOFError):
+                return Skipped(self.position, _UNREADABLE.format(damage))
+            there = self._at + self.stream.left
             return Skipped(self.name, f"the record is truncated: {there} of {length} bytes are there")
-        if not self.ends(self.stream):
+        self._is_whole = self.ends(self.stream, self.missing)
+        if self._is_whole is False:
             return Skipped(self.name, f"the record does not end after {length} bytes, as its header declares")
+        if self.stream.refuses(self.missing):
+            return Skipped(
+                self.name, f"its {in_words(length)} are not read, because records before it have a false length"
+            )
         return None
 
     def skip(self) -> None:
         """Read the rest of the block without keeping it."""
-        while self._next(BLOCK):
-            pass
-
-    def missing_at_end(self) -> None:
-        """Count the bytes up to the end of a content that lacks some as read."""
-        self._at = self.stream.left
+        self._at += self.stream.skip(self.missing)
 
     def _next(self, size: int) -> bytes:
         block = self.stream.read(min(size, self.missing))
@@ -243,12 +247,11 @@ class Archive(FileCollection):
             except READ_ERRORS as error:
                 fault = Skipped(name, _UNREADABLE.format(error))
             else:
-                if content.lacks(record.head.length):
-                    record.missing_at_end()
-                else:
+                fault = record.fault()
+                if not fault:
                     yield record
                     record.skip()
-                fault = record.fault()
+                    fault = record.fault()
                 if not fault and content.peek(len(self.end)) == self.end:
                     content.read(len(self.end))
             if fault:
@@ -274,14 +277,18 @@ class Archive(FileCollection):
         skipped = Skipped(fault.id, f"{fault.reason}; {how} are no record")
         return Unread(position, skipped, size, (start, stop), content)
 
-    def _ends(self, content: Content) -> bool:
-        """Return whether a record may end before the next byte: the line end of records, a member or another record."""
-        if content.peek(len(self.end)) == self.end:
+    def _ends(self, content: Content, distance: int) -> bool | None:
+        """Return whether a record may end so many bytes ahead; None if that is too far to know.
+
+        The line end of records, a member or another record follows its end.
+        """
+        there = content.ahead(distance, OVERLAP)
+        if there is None:
+            return None
+        text, is_edge = there
+        if is_edge or text.startswith(self.end):
             return True
-        position = content.position()
-        if position is None or (content.packing != "plain" and position.inner == 0):
-            return True
-        rest = content.peek(OVERLAP).lstrip(b"\r\n")
+        rest = text.lstrip(b"\r\n")
         return not rest or packing_of(rest) != "plain" or self.first.match(rest) is not None
 
     @property
@@ -365,32 +372,27 @@ class Archive(FileCollection):
         """Return the shards of an archive as byte ranges of the file, each beginning at a record."""
         size = path.stat().st_size
         parts = 1 if compression(path) == "zstd with dictionary" else max(1, round(size / self.shard_bytes))
+        targets = [size * k // parts for k in range(1, parts)]
         starts = [0]
-        for target in (size * k // parts for k in range(1, parts)):
-            if target > starts[-1]:
-                starts.append(self._next_record(path, target))
-        if starts[-1] >= size:
-            starts.pop()
+        for record in self._records(InputFile(path, path.name)) if targets else ():
+            at, inner = record.start
+            if inner == 0 and at >= targets[0]:
+                starts.append(at)
+                targets = [target for target in targets if target > at]
+                if not targets:
+                    break
         return list(zip(starts, [*starts[1:], END], strict=True))
 
-    def _next_record(self, path: Path, position: int, contains: Callable[[int], bool] | None = None) -> int:
-        """Return the offset of the first record at or after a byte of the file, or the file's size.
+    def _next_record(self, path: Path, position: int, contains: Callable[[int], bool]) -> int:
+        """Return the offset of what looks like a record, at or after a byte of the file, or the file's size.
 
-        After damage, `contains` returns whether there are records in the compressed member at an offset, and a plain
-        record need not follow a line end.
+        `contains` returns whether there are records in the compressed member at an offset.
         """
-        is_start = contains or partial(self._begins_record, path)
-        mark = self._any_record if contains else re.compile(rb"(?<=\n)" + self.line.pattern + b"|" + _PACKED)
         base = position - 1  # one byte earlier, for the look-behind
         with raw(path) as file:
             file.seek(base)
-            found = ((base + at, match) for at, match in search(file.read, mark))
-            return next(at for at, match in found if not match or match.lastgroup != "packed" or is_start(at))
-
-    def _begins_record(self, path: Path, start: int) -> bool:
-        """Return whether the compressed member at a byte of the file begins with a record."""
-        with raw(path) as file:
-            return self.first.match(Content(file, start).peek(OVERLAP)) is not None
+            found = ((base + at, match) for at, match in search(file.read, self._any_record))
+            return next(at for at, match in found if not match or match.lastgroup != "packed" or contains(at))
 
     def _contains_record(self, path: Path, dictionary: ZstdCompressionDict | None, start: int) -> bool:
         """Return whether a record begins near the beginning of the compressed member at a byte of the file."""
