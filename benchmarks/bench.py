@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from tqdm import tqdm
 
 from benchmarks import extraction
 from benchmarks.join_tools import JOIN, OURS, PACKAGES, SKETCH_TAUS, TOOLS
@@ -32,6 +31,7 @@ from experiments.harness.result_cache import code_checksum
 from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
 from spotsigs.output_files import read_json, write_json
+from spotsigs.progress import Progress
 from spotsigs.runs.provenance import provenance
 
 ROOT = Path(__file__).parents[1]
@@ -261,10 +261,12 @@ def main() -> None:
         shutil.rmtree(written, ignore_errors=True)
         compile_kernels()
         bench = Bench(ROOT / "results/cells/bench", 0 if partial else PATIENCE_SECONDS)
-        with tqdm(plan(*chosen), unit="cell", disable=None) as bar:
-            for cell in bar:
-                bar.set_description(f"{cell.collection}, {cell.tool}, tau {cell.tau}")
+        cells = list(plan(*chosen))
+        with Progress("measuring", len(cells), "cells") as shown:
+            for cell in cells:
+                shown.advance(0, note=f"{cell.collection}, {cell.tool}, tau {cell.tau}")
                 bench.measure(cell)
+                shown.advance()
         out.mkdir(parents=True, exist_ok=True)
         pd.json_normalize(bench.rows()).to_csv(out / "cells.csv", index=False, lineterminator="\n")
         write_json(out / "machine.json", machine())

@@ -21,7 +21,6 @@ from urllib.parse import quote, urlsplit
 from urllib.request import urlopen
 
 from selectolax.lexbor import LexborHTMLParser
-from tqdm import tqdm
 
 from data.collections.fetching import decoded, replacing
 from data.collections.gold.random_streams import Dice
@@ -30,6 +29,7 @@ from data.collections.newsframes.assembly import equal_sizes
 from data.collections.newsframes.frames import AnnotatedPage, Frame
 from data.collections.newsframes.reuters_stories import NewsStory
 from spotsigs.errors import InputError, require
+from spotsigs.progress import Progress
 
 log = logging.getLogger(__name__)
 
@@ -166,13 +166,15 @@ def _fetch(source: Source, missing: list[Listed], folder: Path) -> None:
     """Fetch the missing files of a source; each is published when it is whole, so that a stopped run resumes."""
     size = sum(file.size for file in missing) / 1e6
     log.info("fetching %d files (%.0f MB) of %s, %s", len(missing), size, source.repository, source.licence)
-    progress = tqdm(total=len(missing), desc=f"fetching {source.name}", unit="file", leave=False, disable=None)
-    with progress, ThreadPoolExecutor(CONNECTIONS) as threads:
+    with (
+        Progress(f"fetching {source.name}", len(missing), "files") as shown,
+        ThreadPoolExecutor(CONNECTIONS) as threads,
+    ):
         fetched = [threads.submit(_fetch_file, source, file, folder / file.path) for file in missing]
         try:
             for one in fetched:
                 one.result()
-                progress.update()
+                shown.advance()
         except BaseException:
             threads.shutdown(cancel_futures=True)
             raise

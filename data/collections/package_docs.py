@@ -7,11 +7,10 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import PurePosixPath
 
-from tqdm import tqdm
-
 from data.collections.fetching import archive, decoded, files
 from data.collections.prepared import PreparedCollection
 from spotsigs.errors import InputError, require
+from spotsigs.progress import progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +53,7 @@ class PackageDocs(PreparedCollection):
         return f"{self.package.lower()}-docs", choices
 
     def _records(self) -> Iterator[dict[str, str]]:
-        versions = tqdm(self.versions, f"fetching {self.package}", disable=None)
+        versions = progress(self.versions, f"fetching {self.package}", len(self.versions), "versions")
         archives = [archive("pip", self.package, version, self.cache) for version in versions]
         column = "html" if self.media_type == "text/html" else "text"
         seen: set[bytes] = set()

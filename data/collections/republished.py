@@ -11,11 +11,10 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-from tqdm import tqdm
-
 from data.collections.fetching import archive, decoded, files
 from data.collections.prepared import PreparedCollection
 from spotsigs.errors import InputError, require
+from spotsigs.progress import progress
 
 SOURCES = Path(__file__).with_name("republished.csv")
 """Releases: collection, site, generator of its pages, client, package, version, and the folder of the pages."""
@@ -94,7 +93,8 @@ class Republished(PreparedCollection):
         return releases
 
     def _records(self) -> Iterator[dict[str, str]]:
-        for site, rows in tqdm(self._releases().items(), f"preparing {self.releases}", disable=None):
+        releases = self._releases()
+        for site, rows in progress(releases.items(), f"preparing {self.releases}", len(releases), "sites"):
             yield from _site_records(site, rows, self.cache, self.paths)
 
 

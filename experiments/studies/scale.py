@@ -32,6 +32,7 @@ from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.segments import Segments
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.output_files import write_json
+from spotsigs.progress import Progress
 from spotsigs.signatures.idf import IdfFilter
 
 STAGES = ("extract", "layout", "join", "clusters", "tables")
@@ -169,14 +170,12 @@ def _note(run: dict[str, Any]) -> str:
 
 def _pages(work: Work, settings: Settings, documents: int) -> tuple[Path, int]:
     """Write pages into an empty folder; return it, and their bytes."""
-    from tqdm import tqdm
-
     folder, collection = work.folder / "pages", Synthetic(documents=documents, seed=settings.seed)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    with tqdm(desc="writing", total=documents, unit=" pages", disable=None, leave=False) as progress:
+    with Progress("writing", documents, "pages") as shown:
         for pages in write_jsonl(collection, folder / "pages", settings.engine):
-            progress.update(pages)
+            shown.advance(pages)
     return folder, sum(path.stat().st_size for path in (folder / "pages").rglob("*") if path.is_file())
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 from itertools import chain
 
 import pyarrow as pa
@@ -355,13 +356,26 @@ def test_only_dedup_writes_to_standard_output(verb, tmp_path, monkeypatch):
 
 def test_a_job_logs_rate_and_time_left(capsys, monkeypatch):
     """A job of hours logged no line."""
-    clock = iter(range(0, 1000, 20))
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    now = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
     terminal.set_up_logging(form="json")
-    assert list(progress.progress(range(5), "reading", 5, "shards")) == list(range(5))
+    for _ in progress.progress(range(5), "reading", 5, "shards"):
+        now += 20
     lines = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
     states = ("2 of 5 shards (40%), 0.05 a second, 60 s", "4 of 5 shards (80%), 0.05 a second, 20 s")
     assert lines == [f"reading: {state} left" for state in states]
+
+
+def test_a_job_logs_how_long_nothing_has_ended(capsys, monkeypatch):
+    """A stage whose first task takes minutes logged no line."""
+    monkeypatch.setattr(progress, "SECONDS", 0.1)
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.1)
+    terminal.set_up_logging(form="json")
+    with progress.Progress("reading", 0, "pages") as shown:
+        shown.advance(7, note="one.warc")
+        time.sleep(1.5)
+    [line, *_] = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["message"] == "reading: 7 pages, 1 s since the last, one.warc"
 
 
 def test_each_line_of_a_log_of_json_is_an_object(tmp_path):

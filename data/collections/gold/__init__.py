@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from spotsigs.contracts import Collection, Shard
 from spotsigs.errors import InputError, reason, require
+from spotsigs.progress import progress
 from spotsigs.records import Document, Skipped
 
 PAPER_BAND = (0.2, 0.85)
@@ -97,12 +98,10 @@ class Gold(Collection):
         return target
 
     def _write(self, folder: Path) -> None:
-        from tqdm import tqdm
-
         from data.collections.gold.pages import generate
 
         pages = generate(self.seed, self.pages, self.clusters)
-        for page in tqdm(pages, desc="generating gold", total=self.pages, unit="page", leave=False, disable=None):
+        for page in progress(pages, "generating gold", self.pages, "pages"):
             path = folder / page.cluster / page.name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(page.content)

@@ -10,8 +10,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tqdm import tqdm
-
 from data.collections.fetching import replacing
 from data.collections.gold.random_streams import Dice
 from data.collections.newsframes.assembly import FEWEST, Placed, drifted, plan, printed, sizes
@@ -22,6 +20,7 @@ from data.collections.newsframes.packages import Packaged
 from data.collections.newsframes.reuters_stories import NewsStory, Text, apart, edited, resent
 from spotsigs.contracts import Shard
 from spotsigs.errors import require
+from spotsigs.progress import progress
 from spotsigs.records import Document, Skipped
 
 A_SHARD = 60
@@ -181,7 +180,7 @@ def prepared_frames(
     """
     prepared = _rules_file(cache, f"{name}-frames", rules)
     if not prepared.exists():
-        pages = tqdm(annotated_pages(), "cutting templates", unit="page", leave=False, disable=None)
+        pages = progress(annotated_pages(), "cutting templates", 0, "pages")
         _write_prepared(prepared, [asdict(frame) for frame in map(cut, pages) if isinstance(frame, Frame)])
     return prepared
 
