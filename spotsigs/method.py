@@ -36,7 +36,7 @@ from spotsigs.spelling import flag, is_command, option, spelled
 from spotsigs.storage.identity import identity, values_of
 from spotsigs.text.visible import VisibleText
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the keys of a method."""
 
 

@@ -46,7 +46,7 @@ class Document:
     content : bytes or str
         HTML or plain text; bytes are decoded by the declared or detected encoding.
     media_type : str
-        ``text/html`` or ``text/plain``.
+        ``text/html``, a type of XHTML, or ``text/plain``; any other type is read as HTML.
     charset : str, optional
         Encoding declared outside the content, for example in an HTTP header.
     cluster : str, optional

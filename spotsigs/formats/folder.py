@@ -107,7 +107,7 @@ class Folder(CopyableCollection):
         name = Path(source.name)
         suffix = Path(name.stem if name.suffix.lower() in ENDINGS.values() else name).suffix.lower()
         if suffix in self.html_suffixes:
-            return "text/html"
+            return "application/xhtml+xml" if suffix == ".xhtml" else "text/html"
         if suffix in self.text_suffixes:
             return "text/plain"
         try:

@@ -180,7 +180,8 @@ def page(doc_id: str, response: Response, date: str | None, position: str) -> Do
         content = decode_body(response)
     except ValueError as error:
         return Skipped(positioned(doc_id, position), str(error))
-    return Document(id=doc_id, content=content, charset=response.charset, date=date)
+    kind = response.content_type or "text/html"
+    return Document(id=doc_id, content=content, media_type=kind, charset=response.charset, date=date)
 
 
 def iso_date(date: bytes) -> str:

@@ -145,7 +145,7 @@ def _document(position: str, block: bytes) -> Document | Skipped:
     return Document(
         id=doc_id,
         content=block[begin : close.start()],
-        media_type="text/plain" if response.content_type == "text/plain" else "text/html",
+        media_type=response.content_type or "text/html",
         charset=response.charset,
         date=iso_date(date[1]) if date else None,
     )

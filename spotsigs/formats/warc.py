@@ -114,8 +114,8 @@ class Warc(Archive):
         elif is_http:
             yield page(uri, response if block is begin else parse_response(block), date, record.position)
         else:
-            kind = "text/plain" if kind == "conversion" else "text/html"
-            yield Document(id=uri, content=block, media_type=kind, charset=charset, date=date)
+            shown = "text/plain" if kind == "conversion" else media_type or "text/html"
+            yield Document(id=uri, content=block, media_type=shown, charset=charset, date=date)
 
 
 def _capture(uri: str, date: str) -> list[bytes]:

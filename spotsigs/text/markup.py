@@ -66,8 +66,8 @@ _A, _HREF = (np.uint64(int.from_bytes(name, "big")) for name in (b"a", b"href"))
 _GOLDEN, _SLOT_BITS = np.uint64(0x9E3779B97F4A7C15), 9
 
 
-def _packed(name: str) -> int:
-    """Return the key of a name, equal to that of `_name_end`: its last eight bytes, complemented if it is longer."""
+def packed_name(name: str) -> int:
+    """Return the key of a name, equal to that of `name_end`: its last eight bytes, complemented if it is longer."""
     key = int.from_bytes(name.encode()[-8:], "big")
     return key if len(name) <= 8 else key ^ (1 << 64) - 1
 
@@ -80,7 +80,7 @@ def _element_table() -> tuple[UInt64s, Bytes]:
         traits |= {name: traits[name] | trait for name in names.split()}
     keys, values = np.zeros(1 << _SLOT_BITS, np.uint64), np.zeros(1 << _SLOT_BITS, np.uint8)
     for name in sorted(traits):
-        key = _packed(name)
+        key = packed_name(name)
         slot = (key * int(_GOLDEN) & (1 << 64) - 1) >> 64 - _SLOT_BITS
         while keys[slot]:
             slot = (slot + 1) & (1 << _SLOT_BITS) - 1
@@ -88,7 +88,8 @@ def _element_table() -> tuple[UInt64s, Bytes]:
     return keys, values
 
 
-_KEYS, _TRAITS = _element_table()
+ELEMENT_KEYS, ELEMENT_TRAITS = _element_table()
+"""Hash table of the names of elements, see `slot_of`: packed names, and the traits of each."""
 
 
 @kernel
@@ -97,7 +98,8 @@ def _is_white(byte: int) -> bool:
 
 
 @kernel
-def _is_letter(byte: int) -> bool:
+def is_letter(byte: int) -> bool:
+    """Return whether a byte is a letter of ASCII."""
     return 97 <= byte | 32 <= 122
 
 
@@ -110,7 +112,7 @@ def _find(html: Bytes, byte: int, at: int) -> int:
 
 
 @kernel
-def _name_end(html: Bytes, at: int) -> tuple[np.uint64, int]:
+def name_end(html: Bytes, at: int) -> tuple[np.uint64, int]:
     """Return the lower-cased, packed element name at a position, and its end."""
     key, end = np.uint64(0), at
     while end < len(html) and html[end] != _GT and html[end] != _SLASH and not _is_white(html[end]):
@@ -121,7 +123,7 @@ def _name_end(html: Bytes, at: int) -> tuple[np.uint64, int]:
 
 
 @kernel
-def _tag_end(html: Bytes, at: int) -> tuple[int, bool, bool, int]:
+def tag_end(html: Bytes, at: int) -> tuple[int, bool, bool, int]:
     """Return the end of a tag (-1 without one), and if it ends with ``/>``, has an ``href``; its attributes' number."""
     is_closed = has_href = False
     attributes = 0
@@ -138,7 +140,7 @@ def _tag_end(html: Bytes, at: int) -> tuple[int, bool, bool, int]:
             html[at] == _EQUALS or html[at] == _GT or html[at] == _SLASH or _is_white(html[at])
         ):
             at += 1
-        has_href |= at - start == 4 and _name_end(html[:at], start)[0] == _HREF
+        has_href |= at - start == 4 and name_end(html[:at], start)[0] == _HREF
         while at < len(html) and _is_white(html[at]):
             at += 1
         if at == len(html) or html[at] != _EQUALS:
@@ -155,7 +157,7 @@ def _tag_end(html: Bytes, at: int) -> tuple[int, bool, bool, int]:
 
 
 @kernel
-def _declaration_end(html: Bytes, at: int) -> int:
+def declaration_end(html: Bytes, at: int) -> int:
     """Return the position after the comment or declaration at a ``<``, or the same position if it is text."""
     following = html[at + 1]
     if following != _BANG and following != _QUESTION and following != _SLASH:
@@ -188,7 +190,7 @@ def _spells(html: Bytes, at: int, start: int, end: int) -> bool:
 
 
 @kernel
-def _raw_text_end(html: Bytes, at: int, start: int, end: int, is_script: bool) -> int:
+def raw_text_end(html: Bytes, at: int, start: int, end: int, is_script: bool) -> int:
     """Return the position of the end tag of the raw text element named ``html[start:end]``.
 
     In scripts, between ``<!--`` and ``-->``, the tags of a nested script are text.
@@ -212,12 +214,19 @@ def _raw_text_end(html: Bytes, at: int, start: int, end: int, is_script: bool) -
 
 
 @kernel
-def _slot_of(key: np.uint64, keys: UInt64s) -> np.int64:
+def slot_of(key: np.uint64, keys: UInt64s) -> np.int64:
     """Return the slot of a name in the table, or an empty slot for an unknown name."""
     slot = key * _GOLDEN >> np.uint64(64 - _SLOT_BITS)
     while keys[slot] != key and keys[slot] != 0:
         slot = (slot + np.uint64(1)) & np.uint64((1 << _SLOT_BITS) - 1)
     return np.int64(slot)
+
+
+@kernel
+def raw_text_kind(traits: int) -> int:
+    """Return 0 for an element whose content is markup, 2 for a script, and 1 for another one with raw text."""
+    kind = traits & _KIND
+    return 2 if kind == _SCRIPT else int(kind in (_HIDDEN, _LITERAL))
 
 
 @kernel
@@ -248,7 +257,7 @@ def _write_name(out: Bytes, size: int, tag: bytes) -> int:
 def _write_nothing(out: Bytes, size: int) -> int:
     """Return the size after dropping markup; a ``<wbr>`` replaces it if an unfinished character reference precedes."""
     at = size - 1
-    while at > max(size - _MAX_REFERENCE, 0) and (_is_letter(out[at]) or 48 <= out[at] <= 57 or out[at] == _HASH):
+    while at > max(size - _MAX_REFERENCE, 0) and (is_letter(out[at]) or 48 <= out[at] <= 57 or out[at] == _HASH):
         at -= 1
     if at >= 0 and out[at] == _AMPERSAND:
         return _write_name(out, size, b"<wbr>")
@@ -268,19 +277,19 @@ def _simplify(html: Bytes, keys: UInt64s, traits: Bytes, out: Bytes, marked: boo
             continue
         is_end = html[at + 1] == _SLASH
         start = at + 2 if is_end else at + 1
-        if start == len(html) or not _is_letter(html[start]):
-            after = _declaration_end(html, at) if start < len(html) else at
+        if start == len(html) or not is_letter(html[start]):
+            after = declaration_end(html, at) if start < len(html) else at
             if after == at:  # text; the space prevents a tag with the text after a dropped tag
                 out[size], out[size + 1] = _LT, _SPACE
                 size, at = size + 2 * (templates == 0), at + 1
             else:
                 size, at = _write_nothing(out, size), after
             continue
-        key, end = _name_end(html, start)
-        at, is_closed, has_href, _ = _tag_end(html, end)
+        key, end = name_end(html, start)
+        at, is_closed, has_href, _ = tag_end(html, end)
         if at < 0:
             break  # the standard drops a tag without an end, too
-        kind = traits[_slot_of(key, keys)] & _KIND
+        kind = traits[slot_of(key, keys)] & _KIND
         if kind == _INLINE:
             size = _write_nothing(out, size)
             if marked and key == _A and templates == 0:
@@ -300,7 +309,7 @@ def _simplify(html: Bytes, keys: UInt64s, traits: Bytes, out: Bytes, marked: boo
         if kind == _TEMPLATE and not foreign:  # its content is not shown
             templates = max(templates - 1, 0) if is_end else templates + 1
         if (kind in (_HIDDEN, _SCRIPT) or (kind == _LITERAL and templates)) and not is_end:
-            at = _raw_text_end(html, at, start, end, kind == _SCRIPT)
+            at = raw_text_end(html, at, start, end, kind == _SCRIPT)
         if templates or kind in (_TEMPLATE, _HIDDEN, _SCRIPT, _HEAD):
             continue
         if kind in (_BLOCK, _FOREIGN, _SOLID):
@@ -321,7 +330,7 @@ def _simplify(html: Bytes, keys: UInt64s, traits: Bytes, out: Bytes, marked: boo
             has_frames = True
         size = _write_tag(html, start, end, is_end, is_closed, out, size)
         if kind == _LITERAL and not is_end:
-            text_end = _raw_text_end(html, at, start, end, kind == _SCRIPT)
+            text_end = raw_text_end(html, at, start, end, kind == _SCRIPT)
             while at < text_end:
                 out[size] = html[at]
                 size, at = size + 1, at + 1
@@ -337,18 +346,18 @@ def _cost(html: Bytes, keys: UInt64s, traits: Bytes) -> tuple[int, int, int]:
         at = _find(html, _LT, at)
         is_end = at + 1 < len(html) and html[at + 1] == _SLASH
         start = at + 2 if is_end else at + 1
-        if start >= len(html) or not _is_letter(html[start]):
-            at = max(_declaration_end(html, at), at + 1) if start < len(html) else len(html)
+        if start >= len(html) or not is_letter(html[start]):
+            at = max(declaration_end(html, at), at + 1) if start < len(html) else len(html)
             continue
-        key, end = _name_end(html, start)
-        at, is_closed, _, n_attributes = _tag_end(html, end)
+        key, end = name_end(html, start)
+        at, is_closed, _, n_attributes = tag_end(html, end)
         attributes, again = max(attributes, n_attributes), again + formats
         if at < 0:
             break
-        slot = _slot_of(key, keys)
+        slot = slot_of(key, keys)
         kind = traits[slot] & _KIND
         if kind in (_HIDDEN, _SCRIPT, _LITERAL) and not is_end and not is_closed:
-            at = _raw_text_end(html, at, start, end, kind == _SCRIPT)
+            at = raw_text_end(html, at, start, end, kind == _SCRIPT)
         if traits[slot] & _FLAT or (is_closed and not is_end):
             continue
         change = 1 if not is_end else -min(opened[slot], 1)
@@ -375,7 +384,7 @@ def parsing_cost(html: bytes) -> tuple[int, int, int]:
     attributes : int
         Largest number of attributes of a tag: some parsers compare each with all others.
     """
-    return _cost(np.frombuffer(html, np.uint8), _KEYS, _TRAITS)
+    return _cost(np.frombuffer(html, np.uint8), ELEMENT_KEYS, ELEMENT_TRAITS)
 
 
 def simplify(html: bytes, *, marked: bool = False) -> bytes:
@@ -397,5 +406,5 @@ def simplify(html: bytes, *, marked: bool = False) -> bytes:
         word, and tables nested at most 300 deep.
     """
     out = np.empty(2 * len(html) + 8, np.uint8)
-    size = _simplify(np.frombuffer(html, np.uint8), _KEYS, _TRAITS, out, marked)
+    size = _simplify(np.frombuffer(html, np.uint8), ELEMENT_KEYS, ELEMENT_TRAITS, out, marked)
     return out[:size].tobytes()

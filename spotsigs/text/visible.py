@@ -15,6 +15,7 @@ from spotsigs.records import Document
 from spotsigs.text.charset import to_utf8
 from spotsigs.text.markup import UNMARKED, parsing_cost, simplify
 from spotsigs.text.size_limits import require_within_limit
+from spotsigs.text.xhtml import as_html, is_xhtml
 
 DEEPEST = 2000
 """Maximal nesting of elements for parsers whose time is quadratic in the depth."""
@@ -32,10 +33,11 @@ def visible_text(document: Document, *, marked: bool = False) -> str:
     split words (``<b>T</b>he`` is "The"); every tag of another element separates words, even without white space in the
     source, and even if an end tag closes no element. Soft hyphens, which are invisible, are removed.
 
-    Plain text is decoded only. On request, links and blocks are marked, see `spotsigs.text.markup.simplify`; the words
-    are the same. The text has the white space of the source, and is empty if the page has no body.
+    XHTML is read as such, see `spotsigs.text.xhtml`. Plain text is decoded only. On request, links and blocks are
+    marked, see `spotsigs.text.markup.simplify`; the words are the same. The text has the white space of the source, and
+    is empty if the page has no body.
     """
-    content = to_utf8(document.content, document.charset)
+    content = _html(document)
     require_within_limit(content, b"" if _is_plain(document) else b"<")
     if marked:
         content = content.translate(UNMARKED)
@@ -49,13 +51,20 @@ def visible_text(document: Document, *, marked: bool = False) -> str:
 
 def _tamed(document: Document, name: str) -> str:
     """Return the page as a string; refuse one that a parser does not read in linear time and memory."""
-    content = to_utf8(document.content, document.charset)
+    content = _html(document)
     beyond = f"beyond what text={name} reads; text=visible does"
     deepest, again, attributes = parsing_cost(content)
     require(deepest <= DEEPEST, f"its elements nest more than {DEEPEST:,} deep, {beyond}")
     require_within_limit(content, _MARKS, again)
     require(attributes <= MOST_ATTRIBUTES, f"a tag has more than {MOST_ATTRIBUTES:,} attributes, {beyond}")
     return content.decode()
+
+
+def _html(document: Document) -> bytes:
+    """Return the content in UTF-8, in the syntax of HTML if it is XHTML."""
+    content = to_utf8(document.content, document.charset)
+    is_text = _is_plain(document)
+    return as_html(content) if not is_text and is_xhtml(content, document.media_type) else content
 
 
 def _is_plain(document: Document) -> bool:

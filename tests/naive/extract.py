@@ -7,6 +7,7 @@ from pathlib import Path
 
 import regex
 import xxhash
+from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +38,21 @@ def visible_text(html: str | bytes) -> str:
     if body is not None:
         walk(body)
     return "".join(parts).replace("\xad", "")
+
+
+def xhtml_text(page: str) -> str:
+    """Parse well-formed XHTML as XML; return the text of the body's elements that are shown."""
+    parts: list[str] = []
+
+    def walk(element):
+        if isinstance(element.tag, str) and element.tag not in HIDDEN:
+            parts.append(element.text or "")
+            for child in element:
+                walk(child)
+        parts.append(element.tail or "")
+
+    walk(etree.fromstring(page.encode()).find("body"))
+    return "".join(parts)
 
 
 RUN = regex.compile(r"[\p{L}\p{M}\p{Nd}]+")
