@@ -24,7 +24,7 @@ from spotsigs.contracts import Collection, Shard, SignatureScheme
 from spotsigs.engines import Engine, engine_of
 from spotsigs.errors import InputError, counted, require, shown
 from spotsigs.exact_duplicates import Sameness
-from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, InputPage, InputPages, input_pages, present
+from spotsigs.formats.python_objects import InputPage, InputPages, input_pages, is_html, present
 from spotsigs.in_memory import Matched
 from spotsigs.matching.prefix_join import CrossPairs
 from spotsigs.method import Method
@@ -252,7 +252,8 @@ def _match(method: Method, given: _Pages, engine: Engine, default_tau: bool, *, 
         pages = iter(given.source.pages)
         first = list(islice(pages, defaults.PROBED))
         given.source = replace(given.source, pages=chain(first, pages))
-        method = method.at(defaults.tau((page.content for page in first), method.removes_templates))
+        pages_of_html = (page.content for page in first if _is_html(page))
+        method = method.at(defaults.tau(pages_of_html, method.removes_templates))
     prepare(steps_of(method, listed=listed))
     matched = method.match(given, engine, listed=listed)
     effects = {"": "cannot be read, compared with no other page and kept", REFERENCE: "of the reference cannot be read"}
@@ -374,11 +375,14 @@ class _Pages(Collection):
         return number, page
 
 
+def _is_html(page: InputPage) -> bool:
+    """Return whether a page is HTML by its column, or by its content if it is in none."""
+    known = page.html is not None or not isinstance(page.content, (str, bytes))
+    return bool(page.html) if known else is_html(page.content)
+
+
 def _document(number: int, page: InputPage) -> Document | Skipped:
-    content, html = page
-    if content is None:
+    if page.content is None:
         return Skipped(str(number), "the page is missing (None)")
-    if html is None:
-        sample = content if isinstance(content, str) else content.decode("latin-1")
-        html = LOOKS_LIKE_A_TAG.search(sample) is not None
-    return Document(id=str(number), content=content, media_type="text/html" if html else "text/plain")
+    media_type = "text/html" if _is_html(page) else "text/plain"
+    return Document(id=str(number), content=page.content, media_type=media_type)

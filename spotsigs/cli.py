@@ -222,7 +222,8 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
         return method
     if decided is not None:
         return method.at(decided.threshold)
-    return method.at(defaults.tau((page.content for page in _documents(collection)), method.removes_templates))
+    contents = ("" if page.media_type == "text/plain" else page.content for page in _documents(collection))
+    return method.at(defaults.tau(contents, method.removes_templates))
 
 
 def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:

@@ -12,8 +12,19 @@ import numpy as np
 
 from spotsigs.errors import InputError, did_you_mean, require, shown
 
-LOOKS_LIKE_A_TAG = re.compile(r"<[!/a-zA-Z][^<>]{0,1000}>")
-"""A page that is in no column is read as HTML if it has a match."""
+_ELEMENTS = """a abbr acronym address applet area article aside audio b base basefont bdi bdo bgsound big blink
+    blockquote body br button canvas caption center cite code col colgroup data datalist dd del details dfn dialog dir
+    div dl dt em embed fieldset figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup
+    hr html i iframe img input ins kbd keygen label legend li link main map mark marquee menu meta meter nav nobr
+    noembed noframes noscript object ol optgroup option output p param picture plaintext pre progress q rb rp rt rtc
+    ruby s samp script search section select slot small source span strike strong style sub summary sup svg table tbody
+    td template textarea tfoot th thead time title tr track tt u ul var video wbr xmp"""
+_ELEMENT = f"(?:{'|'.join(sorted(_ELEMENTS.split(), key=len, reverse=True))})"
+_BEGINS_AS_HTML = re.compile(
+    rf"\A\ufeff?\s*+(?:<!--.{{0,10000}}?-->\s*+)?(?:<!doctype\s++html\b|<\?xml\s|<{_ELEMENT}(?:\s[^<>]*+|/)?>)",
+    re.IGNORECASE | re.DOTALL,
+)
+_END_TAG = re.compile(rf"</{_ELEMENT}\s*+>", re.IGNORECASE)
 
 NAMES = {"text": "text", "html": "html", "id": "id", "date": "date"}
 """Usual names of the columns; one that the caller names must exist."""
@@ -26,6 +37,16 @@ _FRAMES = {  # the attribute that has the names of the columns
     "datasets.Dataset": "column_names",
 }
 _SERIES = ("pandas.Series", "polars.Series", "pyarrow.ChunkedArray", "numpy.ndarray")
+
+
+def is_html(content: str | bytes) -> bool:
+    """Return whether a page that is in no column is HTML.
+
+    It begins with a document type, an XML declaration or the tag of an element of HTML, or has the end tag of one. A
+    text with ``vector<int>``, ``<ann@example.org>`` or a lone ``<b>`` is text.
+    """
+    text = content if isinstance(content, str) else content.decode("latin-1").removeprefix("ï»¿")
+    return _BEGINS_AS_HTML.match(text) is not None or _END_TAG.search(text) is not None
 
 
 class InputPage(NamedTuple):

@@ -98,7 +98,8 @@ def _few_signatures(result: Result, *, listed: bool) -> list[str]:
     metrics = result.metrics
     see, missed = ": see kept.csv" if listed else "", "" if result.quality is None else "; their pairs count as missed"
     of_documents = {
-        f"with too few signatures to be compared{see}{missed}": metrics["documents"] - metrics["documents_matched"],
+        f"with too few visible words or signatures to be compared{see}{missed}": metrics["documents"]
+        - metrics["documents_matched"],
         f"judged by fewer than {FEW} signatures": metrics["documents_few_signatures"],
         "judged by less than a tenth of their tokens": metrics["documents_few_tokens"],
         "with few or no spot signatures: compared by shingles": metrics["documents_in_shingles"],

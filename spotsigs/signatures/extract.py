@@ -39,6 +39,9 @@ GRAM_BITS = 4
 REFERENCE = "reference:"
 """Beginning of the names of a reference's documents, so that they differ from those of the input."""
 
+SHELL_WORDS, SHELL_BYTES = 10, 512
+"""A page of HTML with fewer words in more bytes is a shell: what it shows is not in its text."""
+
 TextExtractor = Callable[[Document], str]
 """Function from a document to its text, for example `spotsigs.text.visible.VisibleText`."""
 
@@ -101,6 +104,16 @@ def cutter(scheme: SignatureScheme) -> Callable[[str], Tokens]:
     return tokenize_marked if scheme.marked else tokenize
 
 
+def is_shell(document: Document, words: int) -> bool:
+    """Return whether scripts, pictures or frames show what a page contains, by the number of its visible words.
+
+    Such pages have the same few words, as in *Loading, please wait*, and different contents. They have no signatures,
+    and only equal content makes them exact duplicates.
+    """
+    is_text = document.media_type.lower().startswith("text/plain")
+    return not is_text and words < SHELL_WORDS and len(document.content) > SHELL_BYTES
+
+
 def site_of(name: str) -> str:
     """Return the host of a document's id, without ``www.``; empty if the id is no URL."""
     _, is_url, rest = name.partition("://")
@@ -119,6 +132,8 @@ def _rows(
         document, content = record
         try:
             tokens = cut(content)
+            if is_shell(document, len(tokens)):
+                tokens, content = cut(""), ""
             hashes, counts = count(tokens, document.id)
             digests = checksums(document, unmarked(content))
             of_words = _grams(tokens) if grams else none

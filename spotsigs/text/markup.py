@@ -62,6 +62,7 @@ _MAX_REFERENCE = 40  # bytes; no character reference is longer
 _SPACE, _BANG, _QUOTE, _HASH, _AMPERSAND, _APOSTROPHE = b" !\"#&'"
 _DASH, _SLASH, _LT, _EQUALS, _GT, _QUESTION, _BRACKET = b"-/<=>?]"
 _NEW_BLOCK, _LINK, _LINK_END = map(ord, (BLOCK_MARK, LINK_MARK, LINK_END_MARK))
+_SHADOW_ROOT = b"shadowroot"  # begins the attributes of a declarative shadow root: its content is shown
 _A, _HREF = (np.uint64(int.from_bytes(name, "big")) for name in (b"a", b"href"))
 _GOLDEN, _SLOT_BITS = np.uint64(0x9E3779B97F4A7C15), 9
 
@@ -154,6 +155,20 @@ def tag_end(html: Bytes, at: int) -> tuple[int, bool, bool, int]:
             while at < len(html) and html[at] != _GT and not _is_white(html[at]):
                 at += 1
     return -1, False, has_href, attributes
+
+
+@kernel
+def _is_shadow_root(html: Bytes, at: int, end: int) -> bool:
+    """Return whether the start tag of a template, ``html[at:end]`` after the name, has an attribute ``shadowroot…``."""
+    while at + len(_SHADOW_ROOT) < end:
+        if _is_white(html[at]) or html[at] == _SLASH:
+            same = True
+            for k in range(len(_SHADOW_ROOT)):
+                same &= html[at + 1 + k] | 32 == _SHADOW_ROOT[k]
+            if same:
+                return True
+        at += 1
+    return False
 
 
 @kernel
@@ -268,7 +283,7 @@ def _write_nothing(out: Bytes, size: int) -> int:
 def _simplify(html: Bytes, keys: UInt64s, traits: Bytes, out: Bytes, marked: bool) -> int:
     """Write the simplified page, with marks on request; return its size."""
     at, size = int(np.int64(0)), int(np.int64(0))  # a literal compiles what is called twice
-    tables = templates = foreign = 0  # open elements
+    tables = templates = shown = foreign = 0  # open elements; shown: templates whose content is
     in_select = has_frames = has_body = is_solid = False
     while at < len(html):
         if html[at] != _LT or at + 1 == len(html):
@@ -306,6 +321,11 @@ def _simplify(html: Bytes, keys: UInt64s, traits: Bytes, out: Bytes, marked: boo
             continue  # in SVG and MathML, "/>" closes an element
         if kind == _LITERAL and (foreign or in_select or has_frames):
             kind = _BLOCK  # there, its content is markup
+        if kind == _TEMPLATE and not foreign and templates == 0:
+            if is_end and shown:
+                shown, kind = shown - 1, _BLOCK
+            elif not is_end and _is_shadow_root(html, end, at):
+                shown, kind = shown + 1, _BLOCK
         if kind == _TEMPLATE and not foreign:  # its content is not shown
             templates = max(templates - 1, 0) if is_end else templates + 1
         if (kind in (_HIDDEN, _SCRIPT) or (kind == _LITERAL and templates)) and not is_end:

@@ -162,7 +162,7 @@ def test_removed_pages_have_a_reason_and_kept_ones_whether_they_were_compared(tm
     }
     assert (tmp_path / "run/kept.csv").read_text() == "doc,compared,near_duplicate\n1.html,no,\n4.html,yes,\n"
     assert "2 exact duplicates: 1 of identical content, 1 of identical text" in text
-    assert "3 documents with too few signatures to be compared: see kept.csv" in text
+    assert "3 documents with too few visible words or signatures to be compared: see kept.csv" in text
     ran(tmp_path / "none", *words, "keep=none")
     alone = "identical content: copy of 2.html, and no document that has one is kept"
     assert reasons(tmp_path / "none")["1.html"] == alone

@@ -13,6 +13,7 @@ import pytest
 import spotsigs
 from spotsigs import SpotSignatures
 from spotsigs.errors import InputError
+from spotsigs.formats.python_objects import is_html
 
 PAGE = "The council has approved the plan for a new bridge that will be built by the end of the year."
 PAGES = [PAGE, "A win for the home side in the rain.", PAGE + " It is late."]
@@ -55,17 +56,17 @@ def test_contents_alone_and_indices_are_returned():
 
 
 def test_the_column_of_a_page_states_whether_it_is_html():
-    """As in the command; a page that is in no column is HTML if it contains a tag."""
-    pages = [PAGE.replace("new", "<new>"), PAGE]
+    """As in the command; a page that is in no column is HTML if it has the end tag of an element of HTML."""
+    pages = [PAGE.replace("new", "<i>new</i>"), PAGE]
 
     def equal(pages):
         return spotsigs.near_duplicates(pages, 1.0, boilerplate="keep").i.size == 1
 
-    assert equal(pd.DataFrame({"text": pages}))
-    assert equal([{"text": page} for page in pages])
-    assert not equal(pd.DataFrame({"html": pages}))
-    assert not equal(pages)
-    assert not equal(pd.Series(pages))
+    assert not equal(pd.DataFrame({"text": pages}))
+    assert not equal([{"text": page} for page in pages])
+    assert equal(pd.DataFrame({"html": pages}))
+    assert equal(pages)
+    assert equal(pd.Series(pages))
 
 
 def test_documents_of_ir_datasets_are_named_tuples():
@@ -282,3 +283,42 @@ def test_templates_are_removed_on_request():
 
 def test_only_public_names_are_listed():
     assert {name for name in dir(spotsigs) if not name.startswith("__")} == set(spotsigs.__all__)
+
+
+PROSE = "The council has approved the plan for a bridge that will be built by the river in spring."
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "std::vector<int> values of the list", "Write to <ann@example.org> for the key", "Dear <NAME>, thank you",
+        "if a <b and x> c then the loop ends", "You need the <title> element here", "SQL has <!-- comments <b> too",
+        "<record><year value='a'/></record> of the library", "a < b and b > a", "<a@example.org> wrote", "<B2B> sales",
+        "<br-x> </x-br>",
+    ],
+)  # fmt: skip
+def test_text_with_angle_brackets_is_text(page):
+    assert not is_html(page)
+    assert not is_html(page.encode())
+    others = [page.replace(word, "another") for word in page.split()]
+    in_column = spotsigs.dedup([{"text": text} for text in (page, *others)], tau=1)
+    assert spotsigs.dedup([page, *others], tau=1) == [row["text"] for row in in_column]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"<p>{PROSE}", f"\ufeff <!DOCTYPE HTML><title>t</title>{PROSE}", f"{PROSE}</P>", f"<br/>{PROSE}",
+        f"<?xml version='1.0'?><x>{PROSE}", f"<!-- saved --> <html lang=en>{PROSE}", f"<IMG SRC=x>{PROSE}",
+        f"One <b class='x'>of</b> {PROSE}",
+    ],
+)  # fmt: skip
+def test_pages_are_html_by_their_elements(page):
+    assert is_html(page)
+    assert is_html(page.encode())
+
+
+def test_a_link_in_a_column_of_text_changes_no_threshold():
+    rows = [{"text": f"{PROSE} {' '.join(f'{k}{word}' for word in PROSE.split())}"} for k in range(3)]
+    linked = [{"text": 'Write <a href="x">text</a> to link'}, *rows]
+    assert len(spotsigs.dedup(linked)) == 1 + len(spotsigs.dedup(rows))

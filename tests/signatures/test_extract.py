@@ -15,6 +15,7 @@ from strategies import examples, rows_of_signatures
 from baselines.shingles import Shingles
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
+from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.records import Document, Signatures, Skipped
 from spotsigs.signatures.extract import concatenate, count_signatures, extract, extract_shard, read_texts, unique_ids
 from spotsigs.signatures.spots import SpotSignatures
@@ -116,3 +117,24 @@ def test_many_batches():
 def test_text_configurations(path):
     text = instantiate(OmegaConf.load(path))
     assert text(Document(id="", content="a b", media_type="text/plain")) == "a b"
+
+
+@pytest.mark.parametrize(
+    ("words", "hidden", "media_type", "compared"),
+    [
+        (8, "<noscript>{}</noscript>", "text/html", False), (8, "<img alt='{}'>", "text/html", False),
+        (0, "<frameset><noframes>{}</noframes></frameset>", "text/html", False), (8, "", "text/html", True),
+        (12, "<script>{}</script>", "text/html", True), (8, "{}", "text/plain", True),
+    ],
+)  # fmt: skip
+def test_pages_that_show_hardly_a_word_are_not_compared(words, hidden, media_type, compared):
+    shown = " ".join(["is the page"] * words).split()[:words]
+    pages = [
+        Document(id=str(k), content=" ".join(shown) + hidden.format(f"a secret {k} " * 100), media_type=media_type)
+        for k in (1, 2, 2)
+    ]
+    signatures = extract_shard(lambda: iter(pages), VisibleText(), SpotSignatures(d=1, c=2))
+    assert (np.diff(signatures.indptr) > 0).tolist() == 3 * [compared]
+    representatives = ExactDuplicates.among(signatures).representatives.tolist()
+    assert representatives[1:] == [2, 2]
+    assert (representatives[0] == 2) == (compared and media_type == "text/html")
