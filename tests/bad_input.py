@@ -249,8 +249,8 @@ RECORDS = cases({
     "a gzip bomb in an HTTP body": ("http://x/bad (x.warc@397): its body unpacks to more than 256 MiB",
         warc(WARC, response(gzip.decompress(BOMB), "Content-Encoding: gzip\r\n"))),
     "an HTTP body in an unknown encoding": (
-        "http://x/bad (x.warc@397): its encoding 'zip' is unknown; known are chunked, gzip, deflate, br and zstd",
-        warc(WARC, response(b"x", "Content-Encoding: zip\r\n"))),
+        "http://x/bad (x.warc@397): its encoding 'compress' is unknown; known are chunked, gzip, deflate, br and zstd",
+        warc(WARC, response(b"x", "Content-Encoding: compress\r\n"))),
     "an HTTP body encoded 1,000 times": (
         "http://x/bad (x.warc@397): its body is encoded 1000 times; 8 are undone at most",
         warc(WARC, response(b"x", f"Content-Encoding: {'gzip,' * 1000}\r\n"))),

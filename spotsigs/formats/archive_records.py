@@ -29,7 +29,7 @@ from zstandard import ZstdCompressionDict
 from spotsigs.formats.archive_content import OVERLAP, Content, Position, search
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, compression, packing_of, raw
 from spotsigs.formats.file_collection import FileCollection
-from spotsigs.formats.http_response import parse_response
+from spotsigs.formats.http_response import MOST_HEADER, has_whole_header, parse_response
 from spotsigs.formats.input_files import END, InputFile, positioned
 from spotsigs.formats.writers import packed
 from spotsigs.records import Document, Skipped
@@ -171,6 +171,13 @@ def block_length(digits: bytes) -> int:
     if not re.fullmatch(rb"\d{1,18}", digits):
         raise OSError(f"{digits[:30]!r} is no length of a record")
     return int(digits)
+
+
+def long_header(record: Record, begin: bytes) -> Skipped | None:
+    """Return the reason if a record's HTTP header does not end within its first `MOST_HEADER` bytes."""
+    if not record.missing or has_whole_header(begin) or len(begin) < MOST_HEADER:
+        return None
+    return Skipped(record.name, f"its HTTP header is longer than {in_words(MOST_HEADER)}")
 
 
 def _removed(marks: NDArray[np.void], first: NDArray[np.int64]) -> NDArray[np.bool_]:

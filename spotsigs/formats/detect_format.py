@@ -41,6 +41,7 @@ CONTENT_COLUMNS = ("html", "text", "content")
 _DELIMITERS = ",\t;|"
 _QUOTED = re.compile(r'"(?:[^"]|"")*+"?')
 _BLANK_LINES = re.compile(r"\A\s*\n")
+_PAGE_INDEX = re.compile(rb'\s*\{\s*"format"\s*:\s*"json-pages-')  # of the web archive beside it, in an unpacked WACZ
 _BEGINNINGS = (
     (rb"WARC/[01]\.\d", "warc"),
     (rb"filedesc://", "arc"),
@@ -145,7 +146,8 @@ def _guess(source: InputFile, alone: bool, columns: Sequence[str]) -> str | None
     names = (*CONTENT_COLUMNS, *(column.rpartition(".")[2] for column in columns))
     for pattern, name in _BEGINNINGS:
         if re.match(pattern, head):  # JSON next to pages is often their metadata
-            return name if name != "jsonl" or any(f'"{key}"'.encode() in head for key in names) else "jsonl?"
+            is_sure = any(f'"{key}"'.encode() in head for key in names) and not _PAGE_INDEX.match(head)
+            return name if name != "jsonl" or is_sure else "jsonl?"
     first = _first_line(head).lower()
     cells = [cell.strip() for sign in _DELIMITERS for cell in next(csv.reader([first], delimiter=sign), [])]
     is_table = any(name.lower() in cells for name in (*CONTENT_COLUMNS, *columns)) and any(

@@ -5,14 +5,17 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, Members, packing_of
 from spotsigs.formats.input_files import positioned
 from spotsigs.records import Document, Skipped
+from spotsigs.text.charset import wide_codec
 from spotsigs.text.size_limits import in_words, largest_page
 
 MOST_ENCODINGS = 8
+_MOST_BEGINNING = 4096
 
 MOST_HEADER = 1 << 20
 """Bytes of the longest header of a response."""
@@ -26,10 +29,19 @@ _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([\w.:+-]+)", re.ASCII | re.I
 _CHUNK = re.compile(rb"([0-9a-fA-F]++)[ \t]*+(?:;[^\r\n]*+)?\r?\n")
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # compressed bytes soon contain one
 _LISTS = ("transfer-encoding", "content-encoding")
+_INTERIM = re.compile(rb"HTTP/\S*[ \t]++1\d\d\b")
 _HEAD_END = re.compile(rb"\r?\n[ \t]*\r?\n")
+# The elements that begin HTML are those of the standard: WHATWG, MIME Sniffing, section 7.1.
 _HTML_START = re.compile(
-    rb"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title)\b", re.I | re.S
+    rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+"
+    rb"<(?:!doctype\s+html|html|head|body|title|script|iframe|h1|div|font|table|a|style|b|br|p)(?=[\s>])",
+    re.I | re.S,
 )
+_MEDIA_TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]++/[\w!#$%&'*+.^`|~-]++", re.ASCII)
+_NO_TYPES = ("unknown/unknown", "application/unknown", "*/*")  # section 7 of the standard: as if none was declared
+_ENCODINGS = ("chunked", "gzip", "x-gzip", "deflate", "br", "zstd")
+# The other content codings of the IANA; any other value is no coding, and the body is as it is.
+_NOT_UNDONE = {"compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +62,31 @@ class Response:
             return False
         if self.content_type:
             return self.content_type in HTML_TYPES
-        return bool(_HTML_START.match(self.body[:2048]))
+        return bool(_HTML_START.match(_beginning(self)))
 
 
 def content_type(header: str) -> tuple[str, str | None]:
-    """Split a Content-Type header into media type, in lower case, and charset."""
+    """Split a Content-Type header into media type, in lower case, and charset; the type is empty if it is none.
+
+    Of several types, the last one counts, as in browsers.
+    """
     match = _CHARSET.search(header)
-    return header.partition(";")[0].strip().lower(), match[1] if match else None
+    types = [part.partition(";")[0].strip().lower() for part in header.split(",")]
+    known = [name for name in types if _MEDIA_TYPE.fullmatch(name) and name not in _NO_TYPES]
+    return known[-1] if known else "", match[1] if match else None
 
 
 def parse_response(block: bytes) -> Response:
-    """Split a stored response into its headers and body; a block without status line is all body."""
+    """Split a stored response into its headers and body; a block without status line is all body.
+
+    An interim response (status 1xx) that another one follows is left out.
+    """
     if not block.startswith(b"HTTP/"):
         return Response(None, "", None, (), block)
-    end = _HEAD_END.search(block)
-    head, body = (block[: end.start()], block[end.end() :]) if end else (block, b"")
+    start, end = 0, _HEAD_END.search(block)
+    while end and block.startswith(b"HTTP/", end.end()) and _INTERIM.match(block, start):
+        start, end = end.end(), _HEAD_END.search(block, end.end())
+    head, body = (block[start : end.start()], block[end.end() :]) if end else (block[start:], b"")
     status_line, *fields = FOLD.sub(b" ", head).decode("latin-1").splitlines()
     headers: dict[str, str] = {}
     for line in fields:
@@ -76,6 +98,7 @@ def parse_response(block: bytes) -> Response:
     code = re.search(r"\s(\d{3})\b", status_line)
     media_type, charset = content_type(headers.get("content-type", ""))
     encodings = [encoding.strip().lower() for name in _LISTS for encoding in reversed(headers.get(name, "").split(","))]
+    encodings = [encoding.partition(";")[0].strip(" \"'") for encoding in encodings]
     applied = tuple(encoding for encoding in encodings if encoding not in ("", "identity"))
     declared = re.fullmatch(r"\d{1,18}", headers.get("content-length", ""), re.ASCII)
     length = int(declared[0]) if declared and not headers.get("transfer-encoding") else None
@@ -86,7 +109,8 @@ def decode_body(response: Response) -> bytes:
     """Undo chunking and compression.
 
     A body that is not encoded as its headers claim is returned as stored: crawlers often undo an encoding and keep
-    the header. Compressed bytes and parts of a page are never returned.
+    the header, and some servers send a charset or ``none`` as an encoding. Compressed bytes and parts of a page are
+    never returned.
 
     Raises
     ------
@@ -98,14 +122,36 @@ def decode_body(response: Response) -> bytes:
     if len(response.encodings) > MOST_ENCODINGS:
         raise ValueError(f"its body is encoded {len(response.encodings)} times; {MOST_ENCODINGS} are undone at most")
     for encoding in response.encodings:
-        if encoding not in ("chunked", "gzip", "x-gzip", "deflate", "br", "zstd"):
-            raise ValueError(f"its encoding {encoding!r} is unknown; known are chunked, gzip, deflate, br and zstd")
-        if body:
+        if encoding in _ENCODINGS and body:
             body = _unchunked(body) if encoding == "chunked" else _unpacked(body, encoding.removeprefix("x-"))
+    unknown = next((encoding for encoding in response.encodings if encoding not in _ENCODINGS), None)
+    if unknown and (_NOT_UNDONE.intersection(response.encodings) or not _is_text(body)):
+        raise ValueError(f"its encoding {unknown!r} is unknown; known are chunked, gzip, deflate, br and zstd")
     undone = bool(response.encodings) and body is response.body  # its length is that of other bytes
     if response.length is not None and len(response.body) < response.length and not undone:
         raise ValueError(f"its body is cut short: {len(response.body)} of {response.length} bytes are there")
     return body
+
+
+def _beginning(response: Response) -> bytes:
+    """Return the first bytes of a body after its encodings, as UTF-8, as far as they can be undone."""
+    text = response.body[:BLOCK]
+    for encoding in response.encodings[:MOST_ENCODINGS]:
+        if encoding == "chunked":
+            line = _CHUNK.match(text)
+            text = text[line.end() : line.end() + int(line[1], 16)] if line else text
+        elif encoding in _ENCODINGS and text:
+            with suppress(ValueError, *READ_ERRORS):
+                name = encoding.removeprefix("x-")
+                text = next(iter(_brotli_pieces(text) if name == "br" else _pieces(text, name)), text)
+    codec = wide_codec(text)
+    text = text[:_MOST_BEGINNING]
+    return text.decode(codec, "ignore").encode("utf-8", "replace") if codec else text
+
+
+def _is_text(body: bytes) -> bool:
+    """Return whether a body looks like text, not like compressed bytes."""
+    return body.startswith((b"\xff\xfe", b"\xfe\xff")) or not _CONTROL.search(body, 0, 4096)
 
 
 def _unchunked(body: bytes) -> bytes:
@@ -134,8 +180,7 @@ def _unpacked(body: bytes, encoding: str) -> bytes:
             if len(content) > largest_page():
                 raise ValueError(f"its body unpacks to more than {in_words(largest_page())}")
     except READ_ERRORS as error:
-        is_text = body.startswith((b"\xff\xfe", b"\xfe\xff")) or not _CONTROL.search(body, 0, 4096)
-        if packing_of(start) != encoding and is_text:
+        if packing_of(start) != encoding and _is_text(body):
             return body
         fault = "cut short" if isinstance(error, EOFError) else f"damaged: {error}"
         raise ValueError(f"its compressed body is {fault}") from error

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from string import whitespace
 
 from spotsigs.formats.archive_content import Content
-from spotsigs.formats.archive_records import Archive, Head, Record, block_length
+from spotsigs.formats.archive_records import Archive, Head, Record, block_length, long_header
 from spotsigs.formats.http_response import (
     FOLD,
     HTML_TYPES,
     MOST_HEADER,
     content_type,
-    has_whole_header,
     page,
     parse_response,
 )
@@ -92,8 +91,8 @@ class Warc(Archive):
         begin = record.take(MOST_HEADER) if kind == "response" or not media_type else b""
         is_http = kind == "response" and (begin.startswith(b"HTTP/") or media_type in ("application/http", ""))
         if is_http:
-            if record.missing and not has_whole_header(begin) and len(begin) == MOST_HEADER:
-                yield Skipped(record.name, f"its HTTP header is longer than {in_words(MOST_HEADER)}")
+            if fault := long_header(record, begin):
+                yield fault
                 return
             response = parse_response(begin)
             wanted = response.is_page

@@ -14,11 +14,12 @@ import shutil
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from archives import PACK, crawl, file_of, ids, packed, read, warc_record
+from archives import PACK, archive, crawl, file_of, ids, packed, read, warc_record, write_copy
 from test_writers import contents
 
 from spotsigs.cli import DO, main, parser
@@ -272,7 +273,7 @@ def test_a_page_that_the_crawler_has_cut_is_skipped(tmp_path):
 
 
 def test_skipped_and_kept_captures_of_one_address_have_different_names(tmp_path):
-    bad = warc_record("http://x/a", b"<p>", headers="Content-Encoding: odd\r\n")
+    bad = warc_record("http://x/a", b"<p>", headers="Content-Encoding: compress\r\n")
     (tmp_path / "x.warc").write_bytes(bad + warc_record("http://x/a", b"<p>one") + bad)
     records = read(Warc(path=str(tmp_path / "x.warc")))
     assert [record.id for record in records] == [
@@ -506,3 +507,25 @@ def test_records_without_a_type_are_read_as_what_they_are(tmp_path):
     path.write_bytes(b"".join(records))
     collection = Warc(path=str(path))
     assert [(r.id[-1], r.content) for r in read(collection)] == [*((k, PAGE) for k in "123"), ("4", b"the text")]
+
+
+def test_an_unpacked_wacz_is_the_archive_in_it(tmp_path):
+    """Its page index has more files, and the text of each page; every file but the archive is copied as it is."""
+    docs = [(f"d{k}", f"the page {k % 3} of a site", False) for k in range(6)]
+    index = {"format": "json-pages-1.0", "id": "pages", "title": "All Pages", "hasText": True}
+    lines = [index, *({"id": k, "url": f"http://x/{k}", "text": text} for k, text, _ in docs)]
+    others = {
+        "pages/pages.jsonl": "".join(f"{json.dumps(line)}\n" for line in lines).encode(),
+        "pages/extraPages.jsonl": f"{json.dumps(index)}\n{json.dumps(lines[1])}\n".encode(),
+        "indexes/index.cdxj": b'x)/d0 20240101000000 {"url": "http://x/d0", "mime": "text/html"}\n',
+        "datapackage.json": b'{"profile": "data-package", "resources": []}',
+    }
+    for name, content in {**others, "archive/data.warc.gz": archive(docs, "warc", ".gz")}.items():
+        (tmp_path / "crawl" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "crawl" / name).write_bytes(content)
+    name, collection = collection_of(str(tmp_path / "crawl"))
+    assert (name, ids(read(collection))) == ("warc", [f"http://x/d{k}" for k in range(6)])
+    write_copy(collection, ids(read(collection)), np.array([True] * 3 + [False] * 3), tmp_path / "out")
+    assert {name: (tmp_path / "out" / name).read_bytes() for name in others} == others
+    assert len(ids(read(Warc(path=str(tmp_path / "out" / "archive"))))) == 3
+    assert collection_of(str(tmp_path / "crawl" / "pages"))[0] == "jsonl"

@@ -443,7 +443,7 @@ def test_warc_takes_pages_and_nothing_else(tmp_path, pack):
         warc_record("<http://x/xhtml>", b"<p>", "application/xhtml+xml", headers="Content-Encoding: gzip\r\n"),
         warc_record("http://x/saved", b"<p>saved", "text/html", kind="resource"),
         warc_record("http://x/text", b"the text", "text/plain", kind="conversion"),
-        warc_record("http://x/odd", b"<p>", headers="Content-Encoding: odd\r\n"),
+        warc_record("http://x/odd", b"<p>", headers="Content-Encoding: compress\r\n"),
     ]
     path = tmp_path / f"x.warc{pack}"
     path.write_bytes(packed(records, pack))
@@ -456,7 +456,7 @@ def test_warc_takes_pages_and_nothing_else(tmp_path, pack):
         Document(id="http://x/text", content=b"the text", media_type="text/plain", date=date),
     ]
     assert odd.id.startswith(f"http://x/odd (x.warc{pack}@")
-    assert "encoding 'odd' is unknown" in odd.reason
+    assert "encoding 'compress' is unknown" in odd.reason
 
 
 def test_arc_takes_pages_of_both_versions(tmp_path):
