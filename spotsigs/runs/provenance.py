@@ -11,7 +11,6 @@ import threading
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import psutil
@@ -27,7 +26,31 @@ LIBRARIES = ("numpy", "numba", "scipy", "pyarrow", "datasketch", "selectolax", "
 
 
 class PeakMemory:
-    """Largest resident memory of this process inside a ``with`` block, sampled every few milliseconds.
+    """Largest resident memory of this process inside a ``with`` block, as the kernel of Linux records it.
+
+    Elsewhere, it is the largest since the beginning of the process.
+
+    Attributes
+    ----------
+    peak_bytes : int
+        The largest memory, in bytes, at the end of the block.
+    """
+
+    peak_bytes: int = 0
+
+    def __enter__(self) -> Self:
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")  # resets the record
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.peak_bytes = peak_of_process()
+
+
+class TreeMemory:
+    """Largest memory of this process and all its workers inside a ``with`` block, added up, sampled each second.
+
+    On Linux this is what the kernel cannot take back: pages of mapped files are not counted. A thread samples.
 
     Attributes
     ----------
@@ -35,52 +58,34 @@ class PeakMemory:
         The largest sample, in bytes.
     """
 
-    interval_seconds: float = 0.005
+    interval_seconds: float = 1.0
     peak_bytes: int = 0
 
     def __enter__(self) -> Self:
-        self._process = psutil.Process()
         self._record()
         self._done = threading.Event()
         self._sampler = threading.Thread(target=self._sample, daemon=True)
         self._sampler.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._done.set()
         self._sampler.join()
         self._record()
 
     def _record(self) -> None:
-        self.peak_bytes = max(self.peak_bytes, self._process.memory_info().rss)
+        self.peak_bytes = max(self.peak_bytes, memory_of_all()[0])
 
     def _sample(self) -> None:
-        """Record the memory every few milliseconds, in a thread."""
+        """Record the memory at intervals, in a thread."""
         while not self._done.wait(self.interval_seconds):
             self._record()
 
 
-class TreeMemory(PeakMemory):
-    """Largest resident memory of this process and all its workers inside a ``with`` block, added up.
-
-    Pages that processes share are counted for each of them, so that the sum is an upper bound. It is at least the
-    largest memory of this process since its beginning, that of the detection of formats and thresholds included.
-    """
-
-    interval_seconds: float = 0.05
-
-    def __enter__(self) -> Self:
-        self.peak_bytes = peak_of_process()
-        return super().__enter__()
-
-    def _record(self) -> None:
-        self.peak_bytes = max(self.peak_bytes, memory_of_all()[0])
-
-
 def peak_of_process() -> int:
-    """Return the largest resident memory of this process since its beginning, in bytes."""
+    """Return the largest resident memory of this process, in bytes."""
+    if peak := _status_of("self").get("VmHWM"):
+        return peak
     try:
         import resource
     except ImportError:  # Windows
@@ -89,14 +94,44 @@ def peak_of_process() -> int:
 
 
 def memory_of_all() -> tuple[int, int]:
-    """Return the resident bytes of this process and its workers, and the number of these processes."""
-    process = psutil.Process()
-    total, processes = process.memory_info().rss, 1
-    for worker in process.children(recursive=True):
-        with suppress(psutil.Error):
-            total += worker.memory_info().rss
-            processes += 1
-    return total, processes
+    """Return the bytes of this process and its workers that the kernel cannot take back, and how many they are.
+
+    Only files of these processes are read: psutil finds workers by a look at every process of the machine.
+    """
+    if not Path("/proc/self/task").exists():
+        processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        return sum(_resident(process) for process in processes), len(processes)
+    found = [str(os.getpid())]
+    for process in found:  # which grows
+        found += _children(process)
+    known = [_status_of(process) for process in found]
+    return sum(one.get("RssAnon", 0) + one.get("RssShmem", 0) for one in known), sum(map(bool, known))
+
+
+def _resident(process: psutil.Process) -> int:
+    with suppress(psutil.Error):
+        return int(process.memory_info().rss)
+    return 0
+
+
+def _children(process: str) -> list[str]:
+    """Return the processes that the threads of a process have started."""
+    children: list[str] = []
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{process}/task"):
+            with suppress(OSError):
+                children += Path(f"/proc/{process}/task/{thread}/children").read_text().split()
+    return children
+
+
+def _status_of(process: str) -> dict[str, int]:
+    """Return the sizes of a process on Linux, in bytes, by the names of the kernel; none if it has ended."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return {}
+    sizes = (line.split() for line in lines if line.endswith(" kB"))
+    return {name.rstrip(":"): int(size) * 1024 for name, size, _ in sizes}
 
 
 def provenance() -> dict[str, Any]:
