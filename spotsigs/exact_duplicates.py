@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.row_blocks import is_identity, tally
+from spotsigs.arrays.row_blocks import gathered, is_identity, tally
 from spotsigs.records import FloatArray, IntArray, Pairs, Signatures, require_listable
 
 WORDS = 2
@@ -45,7 +45,7 @@ class ExactDuplicates:
     """Sets of exact duplicates.
 
     The last document of a set is its representative. If documents are added to a store, a set with an added document is
-    thus joined again.
+    thus joined again. If a template is removed, the representative has the signatures of the `first` document.
     """
 
     content: NDArray[np.int32]  # by document, the last one with the same content
@@ -99,6 +99,29 @@ class ExactDuplicates:
     def distinct(self) -> NDArray[np.bool_]:
         """Mask of the representatives, bool, shape (n,)."""
         return is_identity(self.representatives)
+
+    @cached_property
+    def first(self) -> NDArray[np.int32]:
+        """First document of the set of each document, int32, shape (n,)."""
+        n = len(self)
+        first = np.empty(n, np.int32)
+        first[self.representatives[::-1]] = np.arange(n - 1, -1, -1, dtype=np.int32)  # the last value is stored
+        return gathered(first, self.representatives)
+
+    def first_on_site(self, sites: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return whether each document is the first of its set on its site, bool, shape (n,).
+
+        Parameters
+        ----------
+        sites : ndarray of uint64, shape (n,)
+            Sites of the documents, see `spotsigs.signatures.sites.sites_of`.
+        """
+        alone: NDArray[np.bool_] = np.ones(len(self), np.bool_)
+        rows = np.flatnonzero(gathered(tally(self.representatives, len(self)), self.representatives) > 1)
+        rows = rows[np.lexsort((sites[rows], self.representatives[rows]))]  # stable: ascending within a set and a site
+        of, site = self.representatives[rows], sites[rows]
+        alone[rows[1:]] = (of[1:] != of[:-1]) | (site[1:] != site[:-1])
+        return alone
 
     @property
     def any(self) -> bool:

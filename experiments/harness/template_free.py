@@ -14,8 +14,9 @@ from baselines.shingles import Shingles
 from spotsigs.contracts import Collection, Shard
 from spotsigs.engines import Processes
 from spotsigs.records import Document, Skipped, Tokens
-from spotsigs.signatures.extract import extract, read_texts, site_of
+from spotsigs.signatures.extract import extract, read_texts
 from spotsigs.signatures.main_content import LINK, heaviest, outline_of, own_gains
+from spotsigs.signatures.sites import site_of
 from spotsigs.signatures.template_removal import TemplateRemoval
 from spotsigs.text.tokens import tokenize_marked
 from spotsigs.text.visible import VisibleText

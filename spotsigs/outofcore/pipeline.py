@@ -270,9 +270,9 @@ class Store:
         with in_caller("exact duplicates"):
             exact_duplicates = segments.exact_duplicates(self.method.duplicates)
         if isinstance(self.method.signature, CollectionScheme):
-            distinct = segments.only(exact_duplicates.distinct)
+            parts: Any = (self.folder / "refined", segments, self.method.signature)
             with in_caller("templates"):
-                segments = refine_segments(self.folder / "refined", distinct, self.method.signature, memory=self.budget)
+                segments = refine_segments(*parts, memory=self.budget, exact_duplicates=exact_duplicates)
         stored = self._vectorize(segments, exact_duplicates)
         made = fingerprint(self.vectors)
         laid_out = perf_counter()

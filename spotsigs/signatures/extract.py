@@ -15,7 +15,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import concatenated
 from spotsigs.contracts import Collection, CollectionScheme, MarkedText, Shard, SignatureScheme
@@ -25,6 +25,7 @@ from spotsigs.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.progress import progress
 from spotsigs.records import Document, Signatures, Skipped, Tokens, WordGrams
 from spotsigs.signatures.sections import sections_of
+from spotsigs.signatures.sites import site_of, sites_of
 from spotsigs.spelling import option
 from spotsigs.text.checksums import checksums
 from spotsigs.text.hashing import hash_sentences, hash_shingles
@@ -112,13 +113,6 @@ def is_shell(document: Document, words: int) -> bool:
     """
     is_text = document.media_type.lower().startswith("text/plain")
     return not is_text and words < SHELL_WORDS and len(document.content) > SHELL_BYTES
-
-
-def site_of(name: str) -> str:
-    """Return the host of a document's id, without ``www.``; empty if the id is no URL."""
-    _, is_url, rest = name.partition("://")
-    host = rest.replace("\\", "/").partition("/")[0].partition("?")[0].partition("#")[0].rpartition("@")[2]
-    return host.partition(":")[0].lower().removeprefix("www.") if is_url else ""
 
 
 def _rows(
@@ -401,17 +395,29 @@ def extract(
     require_reference(signatures.new_from, first)
     require_pages(collection, len(signatures) - signatures.new_from, [r for b in batches[first:] for r in b.skipped])
     if isinstance(scheme, CollectionScheme):
-        names = chain.from_iterable(batch.doc_ids for batch in batches)
-        signatures = _refined(scheme, signatures, sections_of(names, signatures), sameness)
+        names = [name for batch in batches for name in batch.doc_ids]
+        signatures = replace(signatures, sections=sections_of(names, signatures))
+        signatures = _refined(scheme, signatures, sites_of(names), sameness)
     return replace(signatures, doc_ids=unique_ids(signatures.doc_ids))
 
 
 def _refined(
-    scheme: CollectionScheme, outlines: Signatures, sections: NDArray[np.uint64], sameness: Sameness
+    scheme: CollectionScheme, outlines: Signatures, sites: NDArray[np.uint64], sameness: Sameness
 ) -> Signatures:
-    """Return the signatures of outlines, of each set of exact duplicates those of one document."""
-    distinct = outlines.only(ExactDuplicates.among(outlines, sameness).distinct)
-    return replace(scheme.refine(replace(distinct, sections=sections)), digests=outlines.digests)
+    """Return the signatures of outlines; the representative of exact duplicates has those of the first of them."""
+    exact_duplicates = ExactDuplicates.among(outlines, sameness)
+    refined = scheme.refine(outlines.only(exact_duplicates.first_on_site(sites)))
+    if not exact_duplicates.any:
+        return refined
+    distinct, first = exact_duplicates.distinct, exact_duplicates.first
+    _, entries = take_rows(refined.indptr, first[distinct])
+    return replace(
+        refined,
+        indptr=row_starts(np.where(distinct, np.diff(refined.indptr)[first], 0)),
+        hashes=refined.hashes[entries],
+        counts=refined.counts[entries],
+        sections=refined.sections[first],
+    )
 
 
 def grams_a_shard(grams: int, shards: int) -> int:

@@ -26,6 +26,9 @@ WALKED = 1024
 EACH_LINK = 16
 """Entries of each link's postings list that are read at least."""
 
+CONTAINED = 0.75
+"""A page that has more than this fraction of another's main content may be a digest, an archive that quotes it."""
+
 FEWEST = 12
 """A page with fewer signatures of its main content without the template is compared by the shingles of its text."""
 
@@ -122,20 +125,27 @@ def page_features(
 
 
 @kernel
-def _content_similarity(pages: PageFeatures, a: int, b: int) -> float:
-    """Return the fraction of two pages' main contents that the other page has, too, anywhere; 1 if both are empty."""
+def _content_shared(pages: PageFeatures, a: int, b: int) -> tuple[float, bool]:
+    """Return the fraction of two pages' main contents that the other page has, too, and whether b may quote all of a's.
+
+    A signature of one main content counts as shared wherever the other page has it; two empty ones are the same. A main
+    content of fewer than `FEWEST` distinct signatures is not known to be quoted.
+    """
     i, j = pages.distinct_indptr[a], pages.distinct_indptr[b]
     end_i, end_j = pages.distinct_indptr[a + 1], pages.distinct_indptr[b + 1]
-    both = either = 0
+    both = either = own = quoted = 0
     # a merge of two ascending lists: both positions advance where the signatures are equal
     while i < end_i or j < end_j:
         from_a = i < end_i and (j == end_j or pages.distinct[i] <= pages.distinct[j])
         from_b = j < end_j and (i == end_i or pages.distinct[j] <= pages.distinct[i])
-        in_main = (from_a and pages.is_main[i]) or (from_b and pages.is_main[j])
+        in_a = from_a and pages.is_main[i]
+        in_main = in_a or (from_b and pages.is_main[j])
+        own += in_a
+        quoted += in_a and from_b
         both += from_a and from_b and in_main
         either += in_main
         i, j = i + from_a, j + from_b
-    return both / either if either > 0 else 1.0
+    return both / either if either > 0 else 1.0, own >= FEWEST and quoted > CONTAINED * own
 
 
 @kernel
@@ -209,17 +219,25 @@ def _most_alike(links: PageLinks, itself: int, is_own: Flags, steps: Int64s, lik
 def _siblings(
     pages: PageFeatures, links: PageLinks, itself: int, is_own: Flags, steps: Int64s, likeness: NDArray[np.float64]
 ) -> Int64s:
-    """Return the pages of the same template with other content."""
-    siblings, n, best = np.empty(len(steps), np.int64), 0, 0.0
-    for k in range(_most_alike(links, itself, is_own, steps, likeness)):
-        if likeness[k] < SAME_TEMPLATE * best:
-            break
-        other = links.rows[(itself + steps[k]) % len(links.rows)]
-        if _content_similarity(pages, links.rows[itself], other) < OTHER_CONTENT * likeness[k]:
-            best = max(best, likeness[k])
-            siblings[n] = other
-            n += 1
-    return siblings[:n]
+    """Return the pages of the same template with other content.
+
+    Pages that have all of the page's main content, as digests have, count if there are several and no others.
+    """
+    siblings, n_alike = np.empty(len(steps), np.int64), _most_alike(links, itself, is_own, steps, likeness)
+    for digests in (False, True):
+        n, best = 0, 0.0
+        for k in range(n_alike):
+            if likeness[k] < SAME_TEMPLATE * best:
+                break
+            other = links.rows[(itself + steps[k]) % len(links.rows)]
+            similarity, is_digest = _content_shared(pages, links.rows[itself], other)
+            if similarity < OTHER_CONTENT * likeness[k] and is_digest == digests:
+                best = max(best, likeness[k])
+                siblings[n] = other
+                n += 1
+        if n > digests:
+            return siblings[:n]
+    return siblings[:0]
 
 
 @kernel

@@ -41,7 +41,8 @@ class TemplateRemoval(MainContent, CollectionScheme):
     1. **Siblings** of a page P are pages Q of its site with similar links and other content: the Jaccard similarity of
        their main contents is less than L / 2, where L is that of their sets of link texts and a signature of one main
        content counts as shared wherever the other page has it. The pages of the same template have at least 3/4 of the
-       largest L. The pages with the most similar links are compared, at most 32.
+       largest L. The pages with the most similar links are compared, at most 32. A page that has more than 3/4 of the
+       main content of P may be a digest: digests count only if there are at least two, and no other siblings.
     2. A signature belongs to the **template** of P if more than half of the siblings have it.
     3. The signatures of P are those of its **main content** (`MainContent`) once the template's signatures count -1,
        without the latter.
@@ -57,8 +58,9 @@ class TemplateRemoval(MainContent, CollectionScheme):
 
     Sites are distinguished by the hosts of the documents' ids if these are URLs: a page's signatures depend on no page
     of another host. The result depends neither on the order of the documents nor on threads. Exact duplicates count
-    once. Called with a single page, the scheme keeps its main content. Rule 4 applies to signatures whose hashes differ
-    from those of shingles (`marks_shingles`), as with ``language=auto``.
+    once on each site, and are compared by the signatures of the first of them. Called with a single page, the scheme
+    keeps its main content. Rule 4 applies to signatures whose hashes differ from those of shingles (`marks_shingles`),
+    as with ``language=auto``.
 
     Attributes
     ----------

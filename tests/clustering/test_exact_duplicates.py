@@ -54,6 +54,11 @@ def test_exact_duplicates_and_their_pairs_are_those_of_brute_force(data):
     alike = {(a, b) for a, b in every if content[a] == content[b] or text[a] == text[b] > 0}
     assert {(a, b) for a, b in every if representatives[a] == representatives[b]} == alike
     assert representatives == [max([b for a, b in alike if a == k], default=k) for k in range(n)]
+    assert exact_duplicates.first.tolist() == [representatives.index(r) for r in representatives]
+    sites = data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    on_site = list(zip(representatives, sites, strict=True))
+    first_on_site = exact_duplicates.first_on_site(np.array(sites, np.uint64))
+    assert first_on_site.tolist() == [on_site.index(both) == k for k, both in enumerate(on_site)]
     distinct = np.flatnonzero(exact_duplicates.distinct).tolist()
     joined = [pair for pair in combinations(distinct, 2) if data.draw(st.booleans())]
     similarity = {pair: 1 / (2 + k) for k, pair in enumerate(joined)}

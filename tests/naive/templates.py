@@ -67,7 +67,7 @@ class Page(NamedTuple):
 
 
 OTHER_CONTENT, SAME_TEMPLATE, COMPARED, WALKED, EACH_LINK, FLOOR, FEWEST = 0.5, 0.75, 32, 1024, 16, 4, 12
-UNKNOWN_TEMPLATE = 0.25
+UNKNOWN_TEMPLATE, CONTAINED = 0.25, 0.75
 
 
 def without_templates(outlines: Sequence[Sequence[Entry]], keys: Sequence[int]) -> list[dict[int, int]]:
@@ -114,6 +114,11 @@ def content_similarity(a: Page, b: Page) -> float:
     return len(both) / len(a.main | b.main) if a.main | b.main else 1.0
 
 
+def is_digest(page: Page, other: Page) -> bool:
+    """Whether a page has nearly all of the main content of another."""
+    return len(page.main & other.signatures) > CONTAINED * len(page.main)
+
+
 def siblings(page: Page, circle: Sequence[Page]) -> tuple[list[Page], bool]:
     """Pages of the same template with other content, and whether there are only pages of similar content."""
     at = [other.key for other in circle].index(page.key)
@@ -123,9 +128,16 @@ def siblings(page: Page, circle: Sequence[Page]) -> tuple[list[Page], bool]:
     likeness = {k: set_jaccard(page.links, after[k].links) for k in candidates}
     compared = sorted(candidates, key=lambda k: (-likeness[k], k))[:COMPARED]
     others = [k for k in compared if content_similarity(page, after[k]) < OTHER_CONTENT * likeness[k]]
-    best = max((likeness[k] for k in others), default=0)
-    unknown = not others and max(likeness.values(), default=0) >= UNKNOWN_TEMPLATE
-    return [after[k] for k in others if likeness[k] >= SAME_TEMPLATE * best], unknown
+    quoting = [k for k in others if len(page.main) >= FEWEST and is_digest(page, after[k])]
+
+    def of_template(pages: list[int]) -> list[int]:
+        best = max((likeness[k] for k in pages), default=0)
+        return [k for k in pages if likeness[k] >= SAME_TEMPLATE * best]
+
+    several = of_template(quoting)
+    chosen = of_template([k for k in others if k not in quoting]) or (several if len(several) > 1 else [])
+    unknown = not chosen and max(likeness.values(), default=0) >= UNKNOWN_TEMPLATE
+    return [after[k] for k in chosen], unknown
 
 
 def template(page: Page, others: Sequence[Page], unknown: bool) -> tuple[set[int], bool]:

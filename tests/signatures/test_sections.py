@@ -18,9 +18,9 @@ from test_templates import SCHEME, collections
 from spotsigs.errors import InputError
 from spotsigs.method import Method
 from spotsigs.records import Document
-from spotsigs.signatures.extract import site_of
 from spotsigs.signatures.main_content import LINK
 from spotsigs.signatures.sections import CountingPairs, Sections, folder_of, sections_of
+from spotsigs.signatures.sites import site_of
 from spotsigs.text.tokens import tokenize_marked
 from spotsigs.text.visible import VisibleText
 

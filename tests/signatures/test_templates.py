@@ -24,6 +24,7 @@ import spotsigs
 from data.collections.gold import Gold
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
+from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore import template_pass as kept_signatures
@@ -315,6 +316,20 @@ def test_a_stub_has_nothing_of_its_own():
     assert actual[-1] == set()
 
 
+@pytest.mark.parametrize("others", [0, 1, 2])
+@pytest.mark.parametrize("digests", [1, 2, 3])
+def test_digests_of_articles_do_not_make_them_a_template(digests, others):
+    article, news = STORIES[0], STORIES[1 + digests : 1 + digests + others]
+    version = article.replace("spring", "summer")
+    archive = [in_template(article + story + STORIES[6]) for story in STORIES[1 : 1 + digests]]
+    actual = spots(in_template(article), in_template(version), *archive, *map(in_template, news))
+    shared = plain(article) & plain(version)
+    if others or digests == 1:
+        assert len(shared & actual[0] & actual[1]) >= len(shared) - 3
+    else:  # several pages that have all of a page, and no others, have the text of the template
+        assert len(shared & actual[0]) < len(shared) / 2
+
+
 def test_workers_and_shards_make_no_difference(tmp_path):
     collection = Gold(seed=1, pages=60, clusters=12, cache=tmp_path)
     alone = extract(collection, VisibleText(), SCHEME, Serial())
@@ -377,7 +392,9 @@ def test_new_against_old_equals_the_full_run(tmp_path):
 def test_too_little_memory_for_the_links(tmp_path):
     segments = segments_of([outlines([[(1, LINK)] * 50] * 20)], tmp_path / "outlines")
     with pytest.raises(InputError, match=r"are needed for 1,000 links on 20 pages"):
-        refine_segments(tmp_path / "refined", segments, SCHEME, memory=40_000)
+        refine_segments(
+            tmp_path / "refined", segments, SCHEME, memory=40_000, exact_duplicates=ExactDuplicates.none(20)
+        )
 
 
 def test_pages_of_names_are_compared_by_all_of_their_text():
