@@ -10,7 +10,7 @@ INTERPRETED := tests/clustering/test_clusters.py \
 	$(addprefix tests/evaluation/test_,$(addsuffix .py,metrics threshold)) \
 	$(addprefix tests/text/test_,$(addsuffix .py,tokens text regions)) \
 	$(addprefix tests/signatures/test_,$(addsuffix .py,signatures extract templates)) \
-	$(addprefix tests/outofcore/test_,$(addsuffix .py,store vectorize store_pipeline contiguous_ids prefix_partition_join))
+	$(addprefix tests/outofcore/test_,$(addsuffix .py,store vectorize store_pipeline contiguous_ids block_join))
 
 .PHONY: help install reproduce test test-long test-versions bench race coverage dist mutation fuzz soak audit lint docs notebooks clean
 

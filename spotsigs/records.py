@@ -478,8 +478,17 @@ BYTES_A_PAIR = 80
 """Memory for a pair while exact duplicates are added and pairs are sorted: 44 to 81 were measured."""
 
 
-def require_listable(pairs: int, *, on_disk: bool = False) -> None:
-    """Refuse more pairs than can be listed, on disk or in the memory that is available."""
+class TooManyPairsError(InputError):
+    """More pairs than the caller of a join can list."""
+
+
+def require_listable(pairs: int, most: int | None = None, *, on_disk: bool = False) -> None:
+    """Refuse more pairs than can be listed, on disk or in the memory that is available.
+
+    Raise `TooManyPairsError` if there are more than ``most``.
+    """
+    if most is not None and pairs > most:
+        raise TooManyPairsError(f"{pairs:,} pairs are similar, more than the {most:,} that may be listed")
     most, where = MOST_PAIRS, "can be listed"
     if not on_disk and _ALWAYS < pairs <= MOST_PAIRS:
         import psutil

@@ -18,8 +18,8 @@ from spotsigs.matching.bounds import rarity_classes
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
+from spotsigs.outofcore.pair_files import PairFiles
 from spotsigs.outofcore.pipeline import Store
-from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.segments import Segments
 from spotsigs.records import Corpus, Document, Pairs, Vectors
 from spotsigs.signatures.extract import extract
@@ -53,19 +53,17 @@ def segments_of(batches, folder):
     return Segments(tuple(folders))
 
 
-def save_vectors(folder, vectors, key_of=None, exact_duplicates=None):
-    """Write vectors in memory as a store, as `build_vectors` does; `key_of` has the partition key of each signature."""
+def save_vectors(folder, vectors, exact_duplicates=None):
+    """Write vectors in memory as a store, as `build_vectors` does."""
     n = vectors.n_signatures
     rows = np.argsort(vectors.lengths, kind="stable")
     ordered, exact_duplicates = vectors.take(rows), exact_duplicates or ExactDuplicates.none(len(rows))
-    if key_of is None:
-        key_of = np.arange(n, dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(22)
-    marks = rarity_classes(vectors.document_frequencies).astype(np.uint16) * 1024 + np.asarray(key_of, np.uint16)
+    classes = rarity_classes(vectors.document_frequencies)
     with writing(folder, "vectors") as store:
         store.put("rows", rows)
         for name in ("indptr", "ids", "counts", "lengths"):
             store.put(name, getattr(ordered, name))
-        store.put("marks", marks[ordered.ids])
+        store.put("classes", classes[ordered.ids])
         store.put("vocabulary", np.arange(n, dtype=np.uint64) if vectors.vocabulary is None else vectors.vocabulary)
         store.put("content", exact_duplicates.content)
         store.put("representatives", exact_duplicates.representatives)

@@ -27,8 +27,8 @@ from spotsigs.errors import require
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.in_memory import Matched
+from spotsigs.outofcore.pair_files import PairFiles
 from spotsigs.outofcore.pipeline import Store, fitting
-from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.segments import Segments
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.output_files import write_json

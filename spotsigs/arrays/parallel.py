@@ -119,6 +119,15 @@ def _rank(ids, words, before, numbers):  # type: ignore[no-untyped-def]
         numbers[k] = before[value >> 6] + bit_count(lower)
 
 
+@kernel
+def gather(indptr, values, rows, ends, out):  # type: ignore[no-untyped-def]
+    """Concatenate the values of some rows; ``ends`` has their offsets in the output."""
+    for r in range(len(rows)):
+        at, to = indptr[rows[r]], ends[r]
+        for k in range(ends[r + 1] - to):
+            out[to + k] = values[at + k]
+
+
 def all_cores() -> int:
     """Return the number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

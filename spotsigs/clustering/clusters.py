@@ -45,7 +45,7 @@ def cluster(
 
     Parameters
     ----------
-    pairs : Pairs, or spotsigs.outofcore.prefix_partition_join.PairFiles
+    pairs : Pairs, or spotsigs.outofcore.pair_files.PairFiles
         Near-duplicate pairs, in memory or on disk.
     n : int, optional
         Number of documents; by default that of the pairs.

@@ -65,6 +65,12 @@ def least_overlap(tau: float, total: NDArray[np.int64]) -> NDArray[np.int64]:
     return _first_true(lambda o: o / np.maximum(total - o, 1) >= tau, total * (tau / (1 + tau)))
 
 
+def least_shared(tau: float, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the least overlap of rows of some lengths, at least 1, with any similar row: a shortest partner."""
+    shortest, _, _ = prefixes(tau, lengths, 1)
+    return least_overlap(tau, lengths + shortest)
+
+
 def _first_true(test: Any, estimate: NDArray[Any]) -> NDArray[np.int64]:
     """Return the least positive integer that passes a monotone test, from estimates with an error of at most 1."""
     value: NDArray[np.int64] = np.maximum(np.floor(estimate).astype(np.int64) - 1, 1)

@@ -1,7 +1,8 @@
 """Stages of the exact join: they allocate the arrays, split the work into tasks for threads, and call the kernels.
 
-In order: `read` (find exact duplicates), `search` (number, order and pack the documents; invert and probe, one band of
-lengths after the other), `expand` (from distinct documents to rows).
+In order: `rows_with_partners` (drop rows that share too little with the other side), `read` (find exact duplicates),
+`search` (number, order and pack the documents; invert and probe, one band of lengths after the other), `expand` (from
+distinct documents to rows).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from spotsigs.arrays.csr import row_sums, take_rows
 from spotsigs.arrays.parallel import all_cores, renumbered
 from spotsigs.contracts import as_threads
 from spotsigs.matching import join_kernels as kernels
-from spotsigs.matching.bounds import Bounds, bounds, indexed_prefixes
+from spotsigs.matching.bounds import Bounds, bounds, indexed_prefixes, least_shared
 from spotsigs.matching.join_kernels import Documents, Links, Postings, Rows, Scratch, TokenOrder
 from spotsigs.records import FloatArray, Vectors, require_listable
 
@@ -35,6 +36,8 @@ LEAST_TOKENS = 2**27
 BAND_RATIO = 1.25
 """Ratio of the largest to the smallest length in a band. Smaller bands scan fewer postings and invert more."""
 BAND_DOCUMENTS = 4096
+BITS_AN_ENTRY = 8
+"""Bits for each entry of a collection in the set of its signatures: one of eight others seems to be in the set."""
 SHORT_PREFIX = 8191
 """Longest prefix for which 16-bit counters of common tokens serve several documents between two resets."""
 
@@ -42,7 +45,8 @@ SHORT_PREFIX = 8191
 class Stages:
     """Thread pool, wall seconds by stage and counters of one join; a context manager that stops the threads."""
 
-    def __init__(self, threads: int | None) -> None:
+    def __init__(self, threads: int | None, most: int | None = None) -> None:
+        self.most = most  # pairs that may be listed
         self.threads = as_threads(threads) or all_cores()
         self.pool = ThreadPoolExecutor(self.threads)
         self.seconds: dict[str, float] = {}
@@ -96,6 +100,27 @@ class Side(NamedTuple):
     collided: int
 
 
+def rows_with_partners(a: Vectors, b: Vectors, tau: float, stages: Stages) -> NDArray[np.int64]:
+    """Return the rows of ``a`` that share enough weight with the signatures of all rows of ``b`` to be similar to one.
+
+    Signatures of ``b`` are bits, several to a bit if there are more ids than bits: a row may share less than it seems.
+    Empty rows have no partner.
+    """
+    bits = 64
+    while bits < min(BITS_AN_ENTRY * len(b.ids), 1 + int(b.ids.max(initial=0))):
+        bits *= 2
+    words, shared = np.zeros(bits // 64, np.uint64), np.empty(len(a), np.int64)
+    kernels.mark_signatures(b.ids, words)
+    rows = Rows(a.indptr, a.ids, a.counts)
+    stages.each(lambda begin, end: kernels.shared_weights(rows, words, begin, end, shared), stages.cuts(a.indptr))
+    return np.flatnonzero(shared >= weight_to_share(np.maximum(a.lengths, 1), tau))
+
+
+def weight_to_share(lengths: NDArray[np.int64], tau: float) -> NDArray[np.int64]:
+    """Return the weight of the signatures of other rows that a row of some length, at least 1, needs to be similar."""
+    return np.where(lengths > LONGEST, 0, least_shared(tau, np.minimum(lengths, LONGEST)))
+
+
 def read(collections: Sequence[Vectors], sets: bool, stages: Stages, *, count: bool = True) -> list[Side]:
     """Find the exact duplicates of each collection; if ``count`` is true, number and count the signatures of all."""
     parts = [vectors.as_sets() if sets else vectors for vectors in collections]
@@ -103,7 +128,7 @@ def read(collections: Sequence[Vectors], sets: bool, stages: Stages, *, count: b
     entries = sum(map(len, ids))
     blocks = [block for part in ids for block in np.array_split(part, stages.threads)]
     n_signatures = 1 + int(max(stages.pool.map(lambda block: block.max(initial=-1), blocks))) if count else 0
-    if n_signatures > 2**16 + 4 * entries:
+    if n_signatures > 2**16 + entries:
         ids, n_signatures = renumbered(ids, n_signatures)
     limit = _limit([part.lengths for part in parts], max(LEAST_TOKENS, 8 * entries))
     return [
@@ -176,7 +201,9 @@ def search(a: Side, b: Side, tau: float, stages: Stages) -> RowPairs:
     documents = [_pack(*one, prefix, order, classes, stages) for one in zip(sides, numbered, strict=True)]
     stages.end("pack")
     most = max(int(side.most.max(initial=2)) for side in sides)
-    parts = BandJoin(documents[x], documents[y], own_side, tables, order, unshared, most).run(bands, stages)
+    parts = BandJoin(documents[x], documents[y], own_side, tables, order, unshared, most, stages.most).run(
+        bands, stages
+    )
     if swapped:
         parts = [RowPairs(part.b, part.a, part.similarity) for part in parts]
     parts += _compare_long(a, b, numbered[0], numbered[-1], tau)
@@ -279,6 +306,7 @@ class BandJoin:
     order: TokenOrder
     unshared: int
     most: int
+    limit: int | None  # pairs that may be listed
     scratches: SimpleQueue[Scratch] = field(default_factory=SimpleQueue)
     pairs: int = 0  # so far, at most: threads add to it at the same time
 
@@ -307,7 +335,7 @@ class BandJoin:
             postings, probes = tasks.popleft()
             inverting += postings.result()[1]
             pieces += [piece for probe in probes for piece in probe.result()]
-            require_listable(sum(len(piece.a) for piece in pieces))
+            require_listable(sum(len(piece.a) for piece in pieces), self.limit)
         stages.transfer("postings", inverting / stages.threads)
         states = [self.scratches.get().state for _ in range(stages.threads)]
         for name, index in (("postings", 1), ("candidates", 2), ("verifications", 3)):
@@ -337,7 +365,7 @@ class BandJoin:
                 )
                 size = int(scratch.state[kernels.FOUND])
                 self.pairs += size
-                require_listable(self.pairs)
+                require_listable(self.pairs, self.limit)
                 pieces.append(row_pairs(size))
                 kernels.name_pairs(scratch.verified, self.probing, self.indexed, pieces[-1])
         finally:
@@ -442,7 +470,7 @@ def _first_pairs(a: Side, b: Side, links: Links, stages: Stages) -> tuple[NDArra
 
     stages.each(partial(visit, fill=False, cursor=partners, out=row_pairs(0)), cuts)
     starts = kernels.pair_starts(a.copy_of, partners, passed)
-    require_listable(int(starts[-1]))
+    require_listable(int(starts[-1]), stages.most)
     out = row_pairs(int(starts[-1]))
     stages.each(partial(visit, fill=True, cursor=starts[:-1].copy(), out=out), cuts)
     return starts, out

@@ -1,6 +1,7 @@
 """Kernels of the exact join: functions of arrays that release the interpreter lock.
 
-They run in the order of this file: scan the rows (`scan_rows`), find exact duplicates (`first_of_hash`,
+`fold_unshared` and `shared_weights` make rows smaller before a join. The others run in the order of this file: scan the
+rows (`scan_rows`), find exact duplicates (`first_of_hash`,
 `confirm_copies`), number the documents (`number_documents`), order the tokens (`rank_tokens`), write the prefix of
 every document (`pack_documents`), invert the prefixes (`invert`), probe (`probe`, `name_pairs`), and expand the pairs
 to duplicates (`mark_copied`, `link`, `list_partners`, `pair_starts`, `fill_pairs`). The bounds are proved in
@@ -97,6 +98,62 @@ class Scratch(NamedTuple):
 VERSION, SCANNED, CANDIDATES, VERIFIED, FOUND = range(5)
 BATCH = 64
 """Number of candidates that are verified together, so that their cache misses overlap."""
+
+
+MAX_COUNT = 2**31 - 1
+
+
+@kernel
+def fold_unshared(rows: Rows, classes: Any, least: Any, kept: Any, folded: Rows) -> Any:
+    """Copy the rows that share some weight at least with all others; one entry replaces those of class 0 in a row.
+
+    Signatures of class 0 are in no other row. The entry has the id of the first of them and the sum of their counts:
+    the length of the row and its overlap with any other row stay the same. ``least`` has the weight that a row needs;
+    ``kept``, an output, tells which rows have it; ``folded`` has room for all rows. Return the numbers of rows and of
+    entries that are copied.
+    """
+    m, n = 0, 0
+    folded.indptr[0] = 0
+    for r in range(len(kept)):
+        shared = np.int64(0)
+        for k in range(rows.indptr[r], rows.indptr[r + 1]):
+            shared += np.int64(classes[k] > 0) * rows.counts[k]
+        kept[r] = shared >= least[r]
+        if not kept[r]:
+            continue
+        own = -1
+        for k in range(rows.indptr[r], rows.indptr[r + 1]):
+            if classes[k] == 0 and own >= 0 and folded.counts[own] <= MAX_COUNT - rows.counts[k]:
+                folded.counts[own] += rows.counts[k]
+                continue
+            if classes[k] == 0:
+                own = n
+            folded.ids[n], folded.counts[n] = rows.ids[k], rows.counts[k]
+            n += 1
+        m += 1
+        folded.indptr[m] = n
+    return m, n
+
+
+@kernel
+def mark_signatures(ids: Any, words: Any) -> None:
+    """Set the bit of each id, modulo the number of bits, which is a power of two."""
+    last = np.uint64(64 * len(words) - 1)
+    for k in range(len(ids)):
+        bit = np.uint64(np.uint32(ids[k])) & last
+        words[bit >> np.uint64(6)] |= ONE << (bit & np.uint64(63))
+
+
+@kernel
+def shared_weights(rows: Rows, words: Any, begin: Any, end: Any, out: Any) -> None:
+    """Write the weight of the signatures of the rows ``begin:end`` whose bit is set: at least what they can share."""
+    last = np.uint64(64 * len(words) - 1)
+    for r in range(begin, end):
+        total = np.int64(0)
+        for k in range(np.uint64(rows.indptr[r]), np.uint64(rows.indptr[r + 1])):
+            bit = np.uint64(np.uint32(rows.ids[k])) & last
+            total += np.int64(words[bit >> np.uint64(6)] >> (bit & np.uint64(63)) & ONE) * rows.counts[k]
+        out[r] = total
 
 
 @kernel

@@ -2,8 +2,8 @@
 
 The rows of a *batch* come in order of priority. `find_leaders` compares each with the leaders before it, of which alone
 an inverted index has postings; `find_nearest` compares any rows with all leaders of the batch. No similar pair of two
-rows that are no leaders is generated, so that the work of a large cluster is that of its rows. The bounds are those of
-the join on disk, see docs/bounds.md.
+rows that are no leaders is generated, so that the work of a large cluster is that of its rows. docs/bounds.md has the
+bounds.
 
 Bit layouts, the highest bits first::
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import take_rows
 from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import as_flag, as_number, as_tau, require, shown
-from spotsigs.records import Corpus, FloatArray, Measure, Overlap, Pairs, Vectors
+from spotsigs.records import Corpus, FloatArray, Measure, Overlap, Pairs, RowNumbers, Vectors, unchecked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +98,9 @@ class CrossPairs:
         return pd.DataFrame({"doc_a": a, "doc_b": b, "similarity": self.similarity})
 
 
-def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets: bool = False) -> Pairs:
+def self_join(
+    vectors: Vectors, tau: float, *, threads: int | None = None, sets: bool = False, most: int | None = None
+) -> Pairs:
     """Find all pairs of rows with Jaccard similarity at least ``tau``.
 
     Parameters
@@ -111,6 +114,8 @@ def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets:
         Threads of the kernels; one per available core if omitted. The result does not depend on it.
     sets : bool
         Compare sets instead of multisets: every count is replaced by 1.
+    most : int, optional
+        Pairs that may be listed; 2**31 if omitted.
 
     Returns
     -------
@@ -123,14 +128,14 @@ def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets:
     Raises
     ------
     InputError
-        If tau or threads is out of range, or there are more than 2**31 pairs.
+        If tau or threads is out of range, or there are more pairs than may be listed.
     """
     from spotsigs.matching.join_driver import Stages, expand, read, row_pairs, search
 
     tau = _checked(tau, sets, vectors)
     # for longer rows the quotient may round to 1 although they are not equal
     copies_only = tau == 1 and int(vectors.lengths.max(initial=0)) < 2**52
-    with Stages(threads) as stages:
+    with Stages(threads, most) as stages:
         # at tau 1 the pairs are the exact duplicates; signatures are counted only if hashes of different rows collide
         [side] = read([vectors], sets, stages, count=not copies_only)
         if copies_only and side.collided:
@@ -148,14 +153,22 @@ def _checked(tau: float, sets: bool, *collections: Vectors) -> float:
     return as_tau(tau)
 
 
-def join(left: Vectors, right: Vectors, tau: float, *, threads: int | None = None, sets: bool = False) -> CrossPairs:
+def join(
+    left: Vectors,
+    right: Vectors,
+    tau: float,
+    *,
+    threads: int | None = None,
+    sets: bool = False,
+    most: int | None = None,
+) -> CrossPairs:
     """Find all pairs of a left and a right row with Jaccard similarity at least ``tau``.
 
     Parameters
     ----------
     left, right : Vectors
         Two collections with the same ids for the same signatures.
-    tau, threads, sets : float, int, bool
+    tau, threads, sets, most : float, int, bool, int
         As in `self_join`.
 
     Returns
@@ -168,10 +181,32 @@ def join(left: Vectors, right: Vectors, tau: float, *, threads: int | None = Non
     InputError
         As in `self_join`.
     """
-    from spotsigs.matching.join_driver import Stages, expand, read, search
+    from spotsigs.matching.join_driver import Stages, expand, read, rows_with_partners, search
 
     tau = _checked(tau, sets, left, right)
-    with Stages(threads) as stages:
-        a, b = read([left, right], sets, stages)
+    one, other = (left.as_sets(), right.as_sets()) if sets else (left, right)
+    with Stages(threads, most) as stages:
+        # most rows of two blocks of a crawl share little with the whole other block: to drop them costs one pass
+        rows = rows_with_partners(one, other, tau, stages)
+        one = some_rows(one, rows)
+        partners = rows_with_partners(other, one, tau, stages)
+        a, b = read([one, some_rows(other, partners)], False, stages)
         i, j, similarity = expand(a, b, search(a, b, tau, stages), stages)
+        i, j = rows[i].astype(np.int32), partners[j].astype(np.int32)
     return CrossPairs(i, j, similarity, len(left), len(right), stages.seconds, stages.counters)
+
+
+def some_rows(vectors: Vectors, rows: NDArray[np.int64]) -> Vectors:
+    """Return some rows, ascending, without names."""
+    if len(rows) == len(vectors):
+        return vectors
+    indptr, entries = take_rows(vectors.indptr, rows)
+    return unchecked(
+        Vectors,
+        indptr=indptr,
+        ids=vectors.ids[entries],
+        counts=vectors.counts[entries],
+        lengths=vectors.lengths[rows],
+        doc_ids=RowNumbers(len(rows)),
+        vocabulary=None,
+    )

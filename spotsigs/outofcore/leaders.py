@@ -17,13 +17,14 @@ from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.clustering.leaders import LeaderOptions, Undecided, batched, find_nearest, prefixed
 from spotsigs.matching.leader_kernels import Indexed, Prefixed, Units, find_leaders
-from spotsigs.outofcore.prefix_partition_kernels import KEY_BITS
-from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_ROW, cut_rows
 from spotsigs.records import Clusters, IntArray, Pairs
-from spotsigs.storage.store import Reader, open_vectors
+from spotsigs.storage.store import Reader, cut_rows, open_vectors
 
 BYTES_A_LEADER_ENTRY = 64
 """Bytes that a round uses for each entry of its rows: entries, tokens, postings and temporaries."""
+
+BYTES_A_ROW = 120
+"""Bytes that a round uses for each of its rows."""
 
 BYTES_A_RESULT = 108
 """Most bytes that leaders, clusters, decisions and tables use for each document."""
@@ -94,7 +95,7 @@ class _RowsOnDisk:
 
     def _some(self, wanted: NDArray[np.int32]) -> Prefixed:
         """Read some rows, in ascending order, and find their prefixes."""
-        kinds = {"ids": np.int32, "counts": np.int32, "marks": np.uint16}
+        kinds = {"ids": np.int32, "counts": np.int32, "classes": np.uint8}
         columns = [[np.empty(0, kind)] for kind in kinds.values()]
         for begin, end in self.spans():
             first, last = np.searchsorted(wanted, [begin, end])
@@ -106,8 +107,7 @@ class _RowsOnDisk:
             _, entries = take_rows(indptr - span[0], wanted[first:last] - begin)
             for part, (name, kind) in zip(columns, kinds.items(), strict=True):
                 part.append(self.reader.part(name, kind, *span)[entries])
-        ids, counts, marks = (np.concatenate(part) for part in columns)
+        ids, counts, classes = (np.concatenate(part) for part in columns)
         sizes = self.indptr[wanted + 1] - self.indptr[wanted]
         lengths = self.reader.array("lengths", np.int64)[wanted]
-        classes = (marks >> KEY_BITS).astype(np.uint8)
         return prefixed(row_starts(sizes), ids, counts, lengths, classes, self.tau)

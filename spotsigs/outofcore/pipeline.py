@@ -23,12 +23,12 @@ from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.in_memory import Matched
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
+from spotsigs.outofcore.block_join import join_store
 from spotsigs.outofcore.leaders import BYTES_A_RESULT, leaders_on_disk
-from spotsigs.outofcore.prefix_partition_join import JOB, PairFiles, join_store
-from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR, write_pairs
+from spotsigs.outofcore.pair_files import BYTES_A_PAIR, PairFiles, write_pairs
 from spotsigs.outofcore.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.outofcore.template_pass import refine_segments
-from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors, rounds_of
+from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, LAYOUT, build_vectors, rounds_of
 from spotsigs.records import Clusters, Pairs
 from spotsigs.signatures.boilerplate import boilerplate_of
 from spotsigs.signatures.extract import require_pages, require_reference, strict_error
@@ -41,7 +41,7 @@ from spotsigs.storage.atomic import alone, failed_path
 from spotsigs.storage.identity import difference, identity, restored
 from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
 from spotsigs.storage.store import Reader, StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
-from spotsigs.storage.tasks import in_caller
+from spotsigs.storage.tasks import JOB, in_caller
 from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, page_size_limit
 from spotsigs.text.visible import VisibleText
 
@@ -373,6 +373,7 @@ class Store:
             "sets": self.method.sets,
             "min_spots": self.method.idf_filter.min_spots,
             "sameness": self.method.duplicates.value,
+            "layout": LAYOUT,
         }
         if exists(self.vectors / "store.json"):
             facts = opened(self.vectors, "vectors", verify=False).facts

@@ -2,13 +2,12 @@
 
 Three rounds of tasks, see `spotsigs.storage.tasks`:
 
-1. `scatter`: the distinct hashes of a batch of segments, ascending, with their frequencies and the partition key of the
-   first document that contains each, by range of hashes.
+1. `scatter`: the distinct hashes of a batch of segments, ascending, with their frequencies, by range of
+   hashes.
 2. `tally`: the hashes of a range from all batches; those inside the IDF band are its vocabulary.
-3. `number`: the rows of a batch with the ids and marks of their signatures, by length.
+3. `number`: the rows of a batch with the ids of their signatures and the classes of their frequencies, by length.
 
-The mark of a signature has the class of its frequency and its partition key, see
-`spotsigs.outofcore.prefix_partition_kernels`. The calling process merges the rows of all batches by length, and
+The calling process merges the rows of all batches by length, and
 concatenates the results of `tally`. The vectors do not depend on batches and ranges.
 """
 
@@ -28,7 +27,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
-from spotsigs.arrays.parallel import begins, concatenated
+from spotsigs.arrays.parallel import begins, concatenated, gather
 from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import ExactDuplicates
@@ -51,6 +50,9 @@ from spotsigs.storage.tasks import Job, resumable, run_tasks
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
+LAYOUT = 2
+"""Version of the arrays of vectors; those of another version are built again."""
+
 MOST_SIGNATURES = 2**31 - 1
 """Most signatures: their ids are int32."""
 
@@ -61,7 +63,7 @@ BYTES_AN_ENTRY = 64  # of other tasks, for each entry and each row: the entry, i
 TASKS = 16
 """Least number of tasks of a round of a large collection, so that workers have equal work."""
 
-_ENTRY: dict[str, Any] = {"ids": np.int32, "counts": np.int32, "marks": np.uint16}
+_ENTRY: dict[str, Any] = {"ids": np.int32, "counts": np.int32, "classes": np.uint8}
 """Arrays with a value for each entry of the vectors."""
 
 _SERIAL = Serial()
@@ -207,6 +209,7 @@ def _claim(job: VectorJob, segments: Segments, exact_duplicates: ExactDuplicates
         "of": xxhash.xxh3_128_hexdigest(made_of),
         "settings": identity((job.idf_filter, job.sets)),
         "memory": job.memory,
+        "layout": LAYOUT,
     }
     job.begin(facts)
 
@@ -243,10 +246,7 @@ def _find_vocabulary(job: VectorJob, batches: Sequence[Batch], engine: Engine) -
 @resumable("scattered")
 def scatter(batch: Batch, out: Writer) -> None:
     """Write the distinct hashes of a batch, and the index of the hash of each entry."""
-    from spotsigs.outofcore import prefix_partition_kernels as kernels
-
     parts = list(batch.segments().parts())
-    sizes = np.concatenate([part.sizes() for part in parts])
     hashes = np.concatenate([part.column("hashes", np.uint64) for part in parts])
     del parts
     order = np.argsort(hashes)
@@ -262,37 +262,29 @@ def scatter(batch: Batch, out: Writer) -> None:
     out.put("hashes", distinct)
     out.put("frequencies", np.diff(np.append(starts, len(hashes))).astype(np.int32))
     out.put("entries", entries)
-    partition_keys = np.empty(len(distinct), np.uint16)
-    kernels.find_partition_keys(sizes, batch.first, entries, partition_keys)
-    out.put("partition_keys", partition_keys)
     out.put("edges", np.append(edges, len(distinct)).astype(np.int64))
 
 
 @resumable("tallied")
 def tally(task: HashRange, out: Writer) -> None:
-    """Write the vocabulary of a range and its marks; return its size."""
-    from spotsigs.outofcore.prefix_partition_kernels import KEY_BITS
-
-    kinds: dict[str, Any] = {"hashes": np.uint64, "frequencies": np.int32, "partition_keys": np.uint16}
+    """Write the vocabulary of a range and the classes of its frequencies; return its size."""
+    kinds: dict[str, Any] = {"hashes": np.uint64, "frequencies": np.int32}
     columns: list[tuple[NDArray[Any], ...]] = []
     for number in range(task.batches):
         scattered = task.job.result("scattered", number)
         span = scattered.part("edges", np.int64, task.number, task.number + 2).tolist()
         columns.append(tuple(scattered.part(name, kind, *span) for name, kind in kinds.items()))
-    hashes, frequencies, partition_keys = concatenated(columns, tuple(kinds.values()))
+    hashes, frequencies = concatenated(columns, tuple(kinds.values()))
     del columns
     order = np.argsort(hashes)
     hashes, frequencies = hashes[order], frequencies[order]
     starts = np.flatnonzero(begins(hashes))
     total = np.add.reduceat(frequencies, starts, dtype=np.int64) if len(starts) else np.empty(0, np.int64)
-    del frequencies
-    # the key of the first batch that contains a hash
-    partition_keys = partition_keys[np.minimum.reduceat(order, starts)] if len(starts) else partition_keys
-    del order
+    del frequencies, order
     kept = task.job.idf_filter.keeps(total, task.job.documents)
     out.put("vocabulary", hashes[starts[kept]])
     del hashes, starts
-    out.put("marks", rarity_classes(total[kept]).astype(np.uint16) << KEY_BITS | partition_keys[kept])
+    out.put("classes", rarity_classes(total[kept]))
     out.facts = {"signatures": int(np.count_nonzero(kept))}
 
 
@@ -300,7 +292,7 @@ def tally(task: HashRange, out: Writer) -> None:
 def number(batch: Batch, out: Writer) -> None:
     """Write the rows of a batch by length, and the offsets of each length."""
     job = batch.job
-    ids, marks = _numbers_of(batch)
+    ids, classes = _numbers_of(batch)
     parts = list(batch.segments().parts())
     sizes = np.concatenate([part.sizes() for part in parts])
     counts = np.concatenate([part.column("counts", np.int32) for part in parts])
@@ -309,7 +301,7 @@ def number(batch: Batch, out: Writer) -> None:
     lengths = size if job.sets else lengths
     counts = np.ones(int(size.sum()), np.int32) if job.sets else counts[kept]
     order = np.argsort(lengths, kind="stable")
-    entries: tuple[NDArray[Any], ...] = (ids[kept], counts, marks[kept])
+    entries: tuple[NDArray[Any], ...] = (ids[kept], counts, classes[kept])
     for name, values in zip(_ENTRY, entries, strict=True):
         out.put(name, _ordered(values, size, order))
     out.put("starts", row_starts(size[order]))
@@ -317,29 +309,27 @@ def number(batch: Batch, out: Writer) -> None:
     out.put("rows", batch.first + order)
 
 
-def _numbers_of(batch: Batch) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
-    """Return the id of the signature of each entry, -1 if it is dropped, and its mark."""
+def _numbers_of(batch: Batch) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """Return the id of the signature of each entry, -1 if it is dropped, and the class of its frequency."""
     job = batch.job
     scattered = job.result("scattered", batch.number)
     edges = scattered.whole("edges", np.int64).tolist()
     bases = job.result("bases").whole("bases", np.int64).tolist()
-    ids, marks = np.full(edges[-1], -1, np.int32), np.zeros(edges[-1], np.uint16)
+    ids, classes = np.full(edges[-1], -1, np.int32), np.zeros(edges[-1], np.uint8)
     for k, (first, last) in enumerate(pairwise(edges)):
         tallied = job.result("tallied", k)
         hashes = scattered.part("hashes", np.uint64, first, last)
         indices, known = look_up(hashes, tallied.whole("vocabulary", np.uint64))
         ids[first:last][known] = indices[known] + np.int32(bases[k])
-        marks[first:last][known] = tallied.whole("marks", np.uint16)[indices[known]]
+        classes[first:last][known] = tallied.whole("classes", np.uint8)[indices[known]]
     entries = scattered.whole("entries", np.int32)
-    return ids[entries], marks[entries]
+    return ids[entries], classes[entries]
 
 
 def _ordered(values: NDArray[Any], sizes: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[Any]:
     """Return the entries of rows of some sizes with the rows in another order."""
-    from spotsigs.outofcore import prefix_partition_kernels as kernels
-
     ordered = np.empty_like(values)
-    kernels.gather(row_starts(sizes), values, order, row_starts(sizes[order]), ordered)
+    gather(row_starts(sizes), values, order, row_starts(sizes[order]), ordered)
     return ordered
 
 

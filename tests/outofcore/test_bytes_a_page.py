@@ -10,8 +10,8 @@ from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide, priority
 from spotsigs.clustering.tables import write_tables
 from spotsigs.exact_duplicates import ExactDuplicates
+from spotsigs.outofcore.pair_files import PairFiles
 from spotsigs.outofcore.pipeline import BYTES_A_RESULT
-from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.records import Overlap
 from spotsigs.storage.store import opened, writing
 

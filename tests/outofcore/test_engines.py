@@ -18,9 +18,8 @@ from strategies import triples
 from spotsigs.engines import Dask, Processes, Ray, Serial, in_task_order
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.outofcore import prefix_partition_tasks as tasks
-from spotsigs.outofcore import segments, vectorize
-from spotsigs.outofcore.prefix_partition_join import join_store
+from spotsigs.outofcore import block_join, segments, vectorize
+from spotsigs.outofcore.block_join import join_store
 from spotsigs.records import Corpus
 
 
@@ -149,15 +148,12 @@ def test_a_pool_that_breaks_with_every_task_is_given_up():
 LONG = pytest.mark.long
 
 
-@pytest.mark.parametrize(
-    "step", ["find_candidates", *(pytest.param(step, marks=LONG) for step in ("shuffle", "verify"))]
-)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_pairs_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
+def test_pairs_are_identical_with_a_worker_killed(engine, tmp_path, monkeypatch):
     vectors = edited_copies(7)
     save_vectors(tmp_path / "v", vectors)
-    harmful = partial(dies_second, call=getattr(tasks, step), parent=os.getpid(), marker=tmp_path / "died")
-    monkeypatch.setattr(f"spotsigs.outofcore.prefix_partition_tasks.{step}", harmful)
+    harmful = partial(dies_second, call=block_join.join_blocks, parent=os.getpid(), marker=tmp_path / "died")
+    monkeypatch.setattr(block_join, "join_blocks", harmful)
     pairs = join_store(tmp_path / "v", tmp_path / "p", 0.5, engine, memory=15_000)
     assert triples(pairs.load()) == triples(BruteForce(tau=0.5)(Corpus(vectors)))
     assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))

@@ -25,8 +25,8 @@ from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import FORMATS
 from spotsigs.formats.jsonl import Jsonl
+from spotsigs.outofcore.block_join import join_store
 from spotsigs.outofcore.pipeline import Store
-from spotsigs.outofcore.prefix_partition_join import join_store
 from spotsigs.storage import locations
 from spotsigs.storage import store as stores
 from spotsigs.storage.locations import as_path, is_remote, sizes

@@ -125,7 +125,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from data.collections.wt10g_like import Wt10gLike
-from spotsigs.outofcore.prefix_partition_join import join_store
+from spotsigs.outofcore.block_join import join_store
 from spotsigs.engines import Serial
 from spotsigs.outofcore.vectorize import build_vectors
 from spotsigs.outofcore.pipeline import data_budget

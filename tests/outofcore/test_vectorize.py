@@ -13,15 +13,14 @@ import pytest
 from folders import contents
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive.prefix_partitions import partition_keys, rarity
 from stores import Elsewhere, StopsAt, segments_of
+from test_block_join import rarity
 from test_store import change_versions
 
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.formats.jsonl import Jsonl
-from spotsigs.outofcore.prefix_partition_kernels import find_partition_keys
 from spotsigs.outofcore.segments import extract_segments
 from spotsigs.outofcore.vectorize import build_vectors, parse_memory
 from spotsigs.records import Signatures, Skipped
@@ -70,25 +69,25 @@ def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
     names = [stored.doc_ids[row] for row in stored.rows]
     assert rows_of(stored.vectors, names) == [rows_of(expected, whole.doc_ids)[r] for r in stored.rows]
     assert stored.rows.tolist() == np.argsort(expected.lengths, kind="stable").tolist()
-    assert marks_of(stored) == expected_marks(whole, stored)
+    assert classes_of(stored) == expected_classes(whole, stored)
     assert list(stored.doc_ids) == list(whole.doc_ids)
 
 
-def marks_of(stored):
-    """Return class and partition key of each entry of a store."""
-    return [divmod(mark, 1024) for mark in stored.store.array("marks", np.uint16).tolist()]
+def classes_of(stored):
+    """Return the class of each entry of a store."""
+    return stored.store.array("classes", np.uint8).tolist()
 
 
-def expected_marks(whole, stored, distinct=None):
+def expected_classes(whole, stored, distinct=None):
     """Count over all documents that are no copies, whatever is left of them."""
     rows = [whole.hashes[a:b].tolist() for a, b in pairwise(whole.indptr.tolist())]
     rows = [row if distinct is None or distinct[r] else [] for r, row in enumerate(rows)]
-    frequency, where = Counter(chain.from_iterable(rows)), partition_keys(rows)
+    frequency = Counter(chain.from_iterable(rows))
     hashes = stored.vectors.vocabulary[stored.vectors.ids].tolist()
-    return [(rarity(frequency[h]), where[h]) for h in hashes]
+    return [rarity(frequency[h]) for h in hashes]
 
 
-def test_marks_do_not_depend_on_cuts_and_do_not_count_copies(tmp_path, monkeypatch):
+def test_classes_do_not_depend_on_cuts_and_do_not_count_copies(tmp_path, monkeypatch):
     monkeypatch.setattr("spotsigs.outofcore.vectorize.LEAST_ENTRIES", 100)
     batches = large_batches(np.random.default_rng(4))
     whole, exact_duplicates = concatenate(batches), ExactDuplicates.none(181)
@@ -99,20 +98,8 @@ def test_marks_do_not_depend_on_cuts_and_do_not_count_copies(tmp_path, monkeypat
     for memory in (13_000, MEMORY):
         more = {"memory": memory, "exact_duplicates": exact_duplicates}
         stored = build_vectors(tmp_path / f"{memory}", segments, IdfFilter(idf_min=0), **more)
-        assert marks_of(stored) == expected_marks(whole, stored, exact_duplicates.distinct)
+        assert classes_of(stored) == expected_classes(whole, stored, exact_duplicates.distinct)
     assert contents(tmp_path / "13000") == contents(tmp_path / f"{MEMORY}")
-
-
-def test_partition_keys_are_those_of_their_definition():
-    """The first document has more signatures than fit into one partition key."""
-    rng = np.random.default_rng(1)
-    documents = [rng.permutation(9000), *(rng.choice(12_000, 30, replace=False) for _ in range(50))]
-    _, entries = np.unique(np.concatenate(documents), return_inverse=True)
-    keys = np.empty(entries.max() + 1, np.uint16)
-    find_partition_keys(np.array([len(row) for row in documents]), 0, entries.astype(np.int32), keys)
-    expected = partition_keys(np.split(entries, np.cumsum([len(row) for row in documents])[:-1]))
-    assert keys.tolist() == [expected[k] for k in range(len(keys))]
-    assert len(set(keys[entries[:9000]].tolist())) == 3
 
 
 def large_batches(rng, sizes=(60, 1, 0, 80, 40)):

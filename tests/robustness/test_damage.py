@@ -14,8 +14,8 @@ from stores import MEMORY, PARTS, match_on_disk, named, save_vectors, stories, w
 
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
+from spotsigs.outofcore.block_join import join_store
 from spotsigs.outofcore.pipeline import Store
-from spotsigs.outofcore.prefix_partition_join import join_store
 from spotsigs.records import Vectors
 from spotsigs.storage import store as store_module
 from spotsigs.storage.store import open_vectors, opened, sealed, unsealed
