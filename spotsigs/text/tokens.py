@@ -1,10 +1,16 @@
-"""Tokenization: lower-cased runs of letters, digits and combining marks; character bigrams in unspaced scripts."""
+"""Tokenization: lower-cased runs of letters, digits and combining marks; character bigrams in unspaced scripts.
+
+Text is compared in the form NFKC of Unicode and without characters that nobody sees, so that one text has the same
+tokens however it is encoded. Nearly all texts have no character that this changes: they are cut as they are.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import replace
 from functools import cache
+from typing import cast
 
 import numpy as np
 
@@ -17,10 +23,22 @@ from spotsigs.text.markup import BLOCK_MARK, LINK_END_MARK, LINK_MARK
 # Scripts without spaces between words, and the kana marks that Unicode assigns to no single script: the prolonged sound
 # mark, its halfwidth form, and the voiced sound marks, combining and halfwidth.
 _LETTERS = r"\p{L}\p{M}\p{Nd}"
-_UNSPACED = r"\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\u30FC\uFF70\u3099\u309A\uFF9E\uFF9F"
+_UNSPACED = (
+    r"\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Khmer}\p{Script=Lao}"
+    r"\p{Script=Myanmar}\p{Script=Javanese}\u30FC\uFF70\u3099\u309A\uFF9E\uFF9F"
+)
 TOKEN_PATTERN = rf"(?V1)(?P<unspaced>[[{_LETTERS}]&&[{_UNSPACED}]]+)|(?P<word>[[{_LETTERS}]--[{_UNSPACED}]]+)"
 """Pattern of the ``regex`` package for runs that form tokens; runs in ``unspaced`` are cut into bigrams."""
 
+INVISIBLE_PATTERN = r"\p{Default_Ignorable_Code_Point}+"
+"""Pattern of the ``regex`` package for characters that are not shown: zero-width ones and variation selectors."""
+
+# Characters that may form one with the character before them: by property, or because their own form begins so.
+_JOINS = (
+    r"\P{CCC=0}\p{NFKC_QC=Maybe}\u0F73\u0F75\u0F81\u3133\u3135\u3136\u313A-\u313F\u314F-\u3163\uFF9E\uFF9F"
+    r"\uFFA3\uFFA5\uFFA6\uFFAA-\uFFAF\uFFC2-\uFFC7\uFFCA-\uFFCF\uFFD2-\uFFD7\uFFDA-\uFFDC"
+)
+_MAY_CHANGE = rf"[{_JOINS}\p{{NFKC_QC=No}}\p{{Default_Ignorable_Code_Point}}]+"
 _WORD, _BIGRAMS, _CHANGES = 1, 2, 128
 _PLANES = ((0, 0x40000), (0xE0000, 0xF0000))
 """Planes that have letters or marks; skipping the others, which have none, saves a tenth of a second."""
@@ -39,8 +57,8 @@ MAX_BYTES = 900_000_000  # bigrams need up to 7/3 of the text, and offsets have 
 def character_kinds() -> Bytes:
     """Return the kind of each code point: 0 separates tokens, 1 belongs to words, 2 to an unspaced script; uint8.
 
-    Bit 7 marks the code points beyond ASCII that ``str.lower`` changes. The classes are those of the ``regex`` package,
-    so they are the same for every version of Python.
+    Bit 7 marks the code points beyond ASCII that `normalized` changes, alone or next to others, so that tokens change.
+    The classes are those of the ``regex`` package, so they are the same for every version of Python.
     """
     import regex
 
@@ -52,7 +70,20 @@ def character_kinds() -> Bytes:
     lower = everything.replace("\u0130", "i").lower()  # U+0130 alone becomes two code points
     changes = np.frombuffer(lower.encode("utf-32-le", "surrogatepass"), "<u4") != np.arange(len(everything))
     kinds[0x80:] |= changes[0x80:] * np.uint8(_CHANGES)
+    for first, last in _PLANES:
+        for run in regex.finditer(_MAY_CHANGE, everything, pos=first, endpos=last):
+            for code in range(run.start(), run.end()):
+                forms = unicodedata.normalize("NFKC", everything[code])
+                separates = forms != everything[code] and all(kinds[ord(part)] == 0 for part in forms)
+                kinds[code] |= np.uint8(0 if separates and kinds[code] == 0 else _CHANGES)
     return kinds
+
+
+def normalized(text: str) -> str:
+    """Return a text as it is compared: without characters that are not shown, in NFKC, in lower case."""
+    import regex
+
+    return unicodedata.normalize("NFKC", regex.sub(INVISIBLE_PATTERN, "", text)).lower()
 
 
 @kernel
@@ -110,7 +141,7 @@ def _append_bigrams(
 def _tokenize(text: Bytes, kinds: Bytes, buffer: Bytes, ends: Int32s, stops: Int32s) -> tuple[int, int]:
     """Write the tokens of valid UTF-8, each followed by a colon; return their number and size.
 
-    ASCII letters are lower-cased. The number is -1 if a character beyond ASCII is not in lower case.
+    ASCII letters are lower-cased. The number is -1 if there is a character that the form of the text may change.
     """
     n, size, at = int(np.int64(0)), int(np.int64(0)), int(np.int64(0))  # a literal compiles what is called twice
     is_open = 0
@@ -146,9 +177,10 @@ def _tokenize(text: Bytes, kinds: Bytes, buffer: Bytes, ends: Int32s, stops: Int
 def tokenize(text: str) -> Tokens:
     """Cut a text into tokens.
 
-    The text is lower-cased as a whole (``str.lower``). Tokens are the maximal runs of letters, combining marks and
-    decimal digits of Unicode, so the apostrophe separates tokens. Runs of Han, Hiragana, Katakana and Thai characters
-    are cut into overlapping bigrams; a single such character is a token. A change between these scripts and others
+    The text is normalized as a whole (`normalized`). Tokens are the maximal runs of letters, combining marks and
+    decimal digits of Unicode, so the apostrophe separates tokens. Runs of characters of scripts without
+    spaces (Chinese, Japanese, Thai, Khmer, Lao, Burmese, Javanese) are cut into overlapping bigrams; a single such
+    character is a token. A change between these scripts and others
     ends a token, and so does a lone surrogate.
 
     Raises
@@ -158,16 +190,25 @@ def tokenize(text: str) -> Tokens:
     """
     if not isinstance(text, str):
         raise InputError(f"a text must be a str, got an object of type {type(text).__name__}")
-    bounds = _cut(np.frombuffer(text.encode("utf-8", "replace"), np.uint8))
-    return replace(tokenize(text.lower()) if bounds is None else bounds, text=text)
+    tokens = _cut(text.encode("utf-8", "replace"))
+    tokens = _cut(normalized(text).encode("utf-8", "replace"), is_normal=True) if tokens is None else tokens
+    return replace(tokens, text=text)
 
 
-def _cut(data: Bytes) -> Tokens | None:
-    """Return the tokens of UTF-8; None if it must be lower-cased first."""
+@cache
+def _kinds_of_normal_text() -> Bytes:
+    """Return the kinds of code points in a text that is normalized."""
+    kinds: Bytes = character_kinds() & ~np.uint8(_CHANGES)
+    return kinds
+
+
+def _cut(encoded: bytes, *, is_normal: bool = False) -> Tokens | None:
+    """Return the tokens of UTF-8; None if it must be normalized first."""
+    data = np.frombuffer(encoded, np.uint8)
     require(len(data) <= MAX_BYTES, f"a text may have {MAX_BYTES:,} bytes, this one has {len(data):,}")
     buffer = np.empty(len(data) // 3 * 7 + 8, np.uint8)
     ends, stops = np.empty(len(data) // 2 + 2, np.int32), np.empty(len(data) // 2 + 2, np.int32)
-    n, size = _tokenize(data, character_kinds(), buffer, ends, stops)
+    n, size = _tokenize(data, _kinds_of_normal_text() if is_normal else character_kinds(), buffer, ends, stops)
     if n < 0:
         return None
     starts = np.zeros(n, np.int32)
@@ -207,17 +248,26 @@ def unmarked(text: str) -> str:
 def tokenize_marked(text: str) -> Tokens:
     """Cut a text of `spotsigs.text.visible.VisibleText.marked` into the tokens of `tokenize`, with their ``links``."""
     data = text.encode("utf-8", "replace")
-    tokens = _cut(np.frombuffer(data.translate(None, _MARKS), np.uint8))
+    tokens = _cut(data.translate(None, _MARKS))
     if tokens is None:
-        return replace(tokenize_marked(_lowered(text)), text=unmarked(text))
+        data = _normalized_marked(text).encode("utf-8", "replace")
+        tokens = cast(Tokens, _cut(data.translate(None, _MARKS), is_normal=True))
     links = _links_of(np.frombuffer(data, np.uint8), tokens.stops - (tokens.ends - tokens.starts))
     return replace(tokens, links=links, text=unmarked(text))
 
 
-def _lowered(text: str) -> str:
-    """Return a marked text in lower case; the marks do not change it, though a sigma depends on its neighbours."""
-    lowered, at, pieces = unmarked(text).lower(), 0, []
-    for piece in re.split(f"([{LINK_MARK}{LINK_END_MARK}])", text):
+def _normalized_marked(text: str) -> str:
+    """Return a marked text in the form of `normalized`; a mark inside of what becomes one character is moved after it.
+
+    The marks do not change the form of the text between them, though a sigma in lower case depends on its neighbours.
+    """
+    import regex
+
+    visible = regex.sub(INVISIBLE_PATTERN, "", text)
+    moved = regex.sub(rf"([{LINK_MARK}{LINK_END_MARK}]++)([{_JOINS}]++)", r"\2\1", visible)
+    formed = unicodedata.normalize("NFKC", moved)
+    lowered, at, pieces = unmarked(formed).lower(), 0, []
+    for piece in re.split(f"([{LINK_MARK}{LINK_END_MARK}])", formed):
         if piece in (LINK_MARK, LINK_END_MARK):
             pieces.append(piece)
         else:

@@ -57,7 +57,7 @@ def test_contents_alone_and_indices_are_returned():
 
 def test_the_column_of_a_page_states_whether_it_is_html():
     """As in the command; a page that is in no column is HTML if it has the end tag of an element of HTML."""
-    pages = [PAGE.replace("new", "<i>new</i>"), PAGE]
+    pages = [PAGE.replace("new", "<div>new</div>"), PAGE]
 
     def equal(pages):
         return spotsigs.near_duplicates(pages, 1.0, boilerplate="keep").i.size == 1

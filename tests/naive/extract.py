@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from pathlib import Path
 
@@ -57,14 +58,21 @@ def xhtml_text(page: str) -> str:
 
 RUN = regex.compile(r"[\p{L}\p{M}\p{Nd}]+")
 UNSPACED = regex.compile(
-    r"[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\u30FC\uFF70\u3099\u309A\uFF9E\uFF9F]+"
+    r"[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Khmer}\p{Script=Lao}"
+    r"\p{Script=Myanmar}\p{Script=Javanese}\u30FC\uFF70\u3099\u309A\uFF9E\uFF9F]+"
 )
+
+
+def normalized(text: str) -> str:
+    """Drop what is not shown; NFKC; lower case."""
+    shown = "".join(c for c in text if not regex.match(r"\p{Default_Ignorable_Code_Point}", c))
+    return unicodedata.normalize("NFKC", shown).lower()
 
 
 def tokens(text: str) -> list[str]:
     """Find runs of letters, marks and digits; cut the parts in unspaced scripts into bigrams."""
     words = []
-    for run in RUN.findall(text.lower()):
+    for run in RUN.findall(normalized(text)):
         at = 0
         for part in UNSPACED.finditer(run):
             words.append(run[at : part.start()])

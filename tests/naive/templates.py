@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
+
+import regex
 
 from naive import extract
 
@@ -13,17 +16,30 @@ SHINGLE, TEXT, LINKED, LINK = range(-1, 3)
 
 def links(text: str) -> list[int]:
     """The link of each token of a marked text: that of its first character."""
-    of_character: list[int] = []
+    clusters: list[list] = []  # characters that are normalized together, with the link of the first
     last, inside = 0, False
     for character in text:
         if character in (LINK_MARK, LINK_END_MARK):
             inside = character == LINK_MARK
             last += inside
+            continue
+        last += character == BLOCK_MARK and inside
+        if regex.match(r"\p{Default_Ignorable_Code_Point}", character):
+            continue
+        if clusters and _joins(character):
+            clusters[-1][0] += character
         else:
-            last += character == BLOCK_MARK and inside
-            of_character += [last if inside else 0] * len(character.lower())
-    plain = text.replace(LINK_MARK, "").replace(LINK_END_MARK, "").lower()
+            clusters.append([character, last if inside else 0])
+    formed = [(unicodedata.normalize("NFKC", cluster), link) for cluster, link in clusters]
+    of_character = [link for form, link in formed for _ in form.lower()]
+    plain = "".join(form for form, _ in formed).lower()
     return [of_character[at] for at in _token_starts(plain)]
+
+
+def _joins(character: str) -> bool:
+    """Whether a character may form one with the character before it."""
+    first = unicodedata.normalize("NFKD", character)[0]
+    return regex.match(r"[\P{CCC=0}\p{NFKC_QC=Maybe}]", first) is not None
 
 
 def _token_starts(lowered: str) -> list[int]:
