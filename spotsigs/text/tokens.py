@@ -191,7 +191,8 @@ def tokenize(text: str) -> Tokens:
     if not isinstance(text, str):
         raise InputError(f"a text must be a str, got an object of type {type(text).__name__}")
     tokens = _cut(text.encode("utf-8", "replace"))
-    tokens = _cut(normalized(text).encode("utf-8", "replace"), is_normal=True) if tokens is None else tokens
+    if tokens is None:
+        tokens = cast(Tokens, _cut(normalized(text).encode("utf-8", "replace"), is_normal=True))
     return replace(tokens, text=text)
 
 

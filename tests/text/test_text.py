@@ -162,6 +162,47 @@ def test_encodings_declared_in_the_page(head):
     assert to_utf8((head + "Größe").encode("cp1252"), "windows-1252").decode().endswith("Größe")
 
 
+KOREAN = "시의회는 연말까지 건설될 새 다리 계획을 승인했다. 주민들은 이 결정을 오랫동안 기다려 왔다."
+
+
+@pytest.mark.parametrize("late", ["", f"<!-- {'x' * 6000} -->", f"<script>{'y' * 9000}</script>"])
+@pytest.mark.parametrize(
+    ("text", "codec", "label"),
+    [(KOREAN, "euc-kr", "euc-kr"), (RUSSIAN, "koi8-r", "KOI8-R"), (GERMAN, "cp1252", "latin1")],
+)
+def test_late_declarations_and_korean_without_one(text, codec, label, late):
+    page = f"{late}<p>{text}</p>".encode(codec)
+    assert text in to_utf8(f"{late}<meta charset={label}><p>{text}".encode(codec)).decode()
+    assert codec != "euc-kr" or to_utf8(page).decode().endswith(f"<p>{text}</p>")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<!-- <meta charset=koi8-r> -->", "<script>s = '<meta charset=koi8-r>'</script>",
+        "<title><meta charset=koi8-r></title>",
+        "<meta name=description content='write charset=koi8-r'>", "<meta data-charset=koi8-r>",
+        "<meta http-equiv=refresh content='0; charset=koi8-r'>", "<STYLE><meta charset=koi8-r></STYLE>",
+    ],
+)  # fmt: skip
+def test_only_a_declaration_is_one(before):
+    page = f"{before}<meta charset=windows-1251><p>{RUSSIAN}</p>"
+    assert to_utf8(page.encode("cp1251")).decode() == page
+
+
+@pytest.mark.parametrize("control", ["\x1b[0m", "\0", "\x1b$B", "\x1b\0"])
+def test_valid_utf_8_has_precedence_whatever_control_characters_it_has(control):
+    for text in (GERMAN, RUSSIAN, KOREAN):
+        page = f"<p>{control} {text * 9}</p>"
+        assert to_utf8(page.encode(), "iso-8859-1").decode() == page
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("soup", [b"<meta ", b"<!--", b"<script>", b"<script></script>", b"<meta x='", b"<title></"])
+def test_declarations_are_searched_in_linear_time(soup):
+    to_utf8(b"\xff" + soup * (2_000_000 // len(soup)))
+
+
 def test_a_declared_encoding_is_read_despite_a_few_invalid_bytes():
     text = to_utf8((GERMAN * 3).encode() + b"\xff x", "utf-8").decode()
     assert text == GERMAN * 3 + "\ufffd x"
