@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from spotsigs.errors import require
-from spotsigs.runs.runner import COMPLETE
+from spotsigs.storage.manifest import COMPLETE
 
 UNCHANGED_BY = ("debug",)
 """Keys that change nothing of the results of a run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from spotsigs.clustering import tables
 from spotsigs.errors import system_errors
 from spotsigs.spelling import option
 from spotsigs.storage import atomic
+from spotsigs.storage.manifest import require_of_run
 
 
 @contextmanager
@@ -30,30 +32,38 @@ def writing(path: Path) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def publishing(folder: Path, last: str, optional: Iterable[str]) -> Iterator[Path]:
+def publishing(folder: Path, first: str, last: str, optional: Iterable[str]) -> Iterator[Path]:
     """Yield a folder for results; all of them replace the previous ones when the block succeeds.
 
     If the folder cannot be written or the disk is full, the previous results are unchanged. ``last`` marks complete
-    results: the previous one is removed first, the new one written last. Files of ``optional`` are removed if the new
-    results lack them.
+    results: the previous one is removed first, the new one written last. ``first`` proves that results are ours: it is
+    there as long as any of them. Files of ``optional`` are removed if the new results lack them.
     """
     with ExitStack() as stack:
         with writing(folder):
             new = stack.enter_context(atomic.staging_folder(folder / "results"))
         yield new
         with writing(folder):
-            _replace_files(new, folder, last, optional)
+            _replace_files(new, folder, first, last, optional)
 
 
-def _replace_files(new: Path, folder: Path, last: str, optional: Iterable[str]) -> None:
+def _replace_files(new: Path, folder: Path, first: str, last: str, optional: Iterable[str]) -> None:
     """Replace previous files by new ones; restore the previous ones if a call fails."""
     names = sorted(path.relative_to(new) for path in new.rglob("*") if path.is_file())
-    names.sort(key=lambda name: name == Path(last))
+    names.sort(key=lambda name: (name == Path(last), name != Path(first)))
+    require_of_run(folder, [name.as_posix() for name in names])
     with ExitStack() as undo:
         for name in (Path(last), *(Path(name) for name in optional if Path(name) not in names)):
             atomic.move_aside(folder / name, new / "previous" / name, undo)
         for name in names:
             target = folder / name
+            if name == Path(first) and target.exists():
+                previous = new / "previous" / name
+                previous.parent.mkdir(exist_ok=True)
+                shutil.copy2(target, previous)
+                os.replace(new / name, target)
+                undo.callback(os.replace, previous, target)
+                continue
             atomic.move_aside(target, new / "previous" / name, undo)
             target.parent.mkdir(exist_ok=True)
             os.replace(new / name, target)

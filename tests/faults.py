@@ -110,7 +110,7 @@ def content(folder: Path) -> dict[str, bytes]:
     contents = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and path.name != ".lock" and ".writing-" not in name:
+        if path.is_file() and path.name not in (".lock", ".spotsigs-copy.json") and ".writing-" not in name:
             contents[name] = path.read_bytes()
     return contents
 

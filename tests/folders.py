@@ -19,5 +19,6 @@ def rows_of(path):
 
 
 def contents(folder):
-    """Return the bytes of all files below a folder, by path."""
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    """Return the bytes of all files below a folder, by path, without the manifests of copies, which have times."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != ".spotsigs-copy.json")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}

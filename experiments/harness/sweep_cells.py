@@ -25,8 +25,9 @@ from spotsigs.method import Method
 from spotsigs.outofcore.segments import source_of
 from spotsigs.output_files import read_json
 from spotsigs.runs.provenance import provenance
-from spotsigs.runs.runner import COMPLETE, execute
+from spotsigs.runs.runner import execute
 from spotsigs.runs.stages import Run, joined_of
+from spotsigs.storage.manifest import COMPLETE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import glob
-import json
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ import zstandard
 from spotsigs.errors import InputError, require
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, compression, open_bytes, raw
 from spotsigs.storage.locations import as_path, files_below, is_remote, require_reachable
+from spotsigs.storage.manifest import COMPLETE, is_of_run
 from spotsigs.text.size_limits import largest_page
 
 END = sys.maxsize
@@ -32,9 +32,6 @@ SHARD_BYTES = 8 << 20
 
 STREAM_SHARDS = 8
 """Largest number of shards of a compressed stream that can only be read from its beginning."""
-
-RESULTS = ("run.json", "metrics.json")
-"""Files by which a folder is recognised as the results of a run."""
 
 T = TypeVar("T")
 
@@ -145,7 +142,8 @@ def _walk(folder: Path, root: Path, depth: int | None = None) -> Iterator[InputF
         visible = [name for name in folders if not name.startswith(".")]
         links = [name for name in visible if (below / name).is_symlink()]
         yield from (listed(below / name, "a link to a folder is not followed; give its target") for name in links)
-        results = [name for name in visible if name not in links and _is_results(below / name)]
+        results = [name for name in visible if name not in links and (below / name / COMPLETE).is_file()]
+        results = [name for name in results if is_of_run(below / name)]
         yield from (listed(below / name, "the results of a run are not read") for name in results)
         folders[:] = [name for name in visible if name not in links and name not in results]
         if depth is not None and len(below.relative_to(root).parts) >= depth:
@@ -160,18 +158,6 @@ def _outside(path: Path, root: Path) -> str | None:
     if not path.is_symlink() or not path.is_file() or path.resolve().is_relative_to(root.resolve()):
         return None
     return "a link to a file outside the folder is not followed; name it by a pattern, such as 'folder/*'"
-
-
-def _is_results(folder: Path) -> bool:
-    """Return whether a folder contains the results of a run of spotsigs."""
-    try:
-        if not all((folder / name).is_file() for name in RESULTS):
-            return False
-        with (folder / RESULTS[0]).open("rb") as file:
-            run = json.loads(file.read(BLOCK))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(run, dict) and {"command", "commit", "versions"} <= run.keys()
 
 
 @cache

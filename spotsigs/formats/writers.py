@@ -23,6 +23,7 @@ from spotsigs.records import Document
 from spotsigs.spelling import is_command, option
 from spotsigs.storage.atomic import move_aside
 from spotsigs.storage.locations import as_path, files_below, is_remote, remove, require_reachable, upload
+from spotsigs.storage.manifest import MANIFEST, foreign, states_of, write_manifest
 from spotsigs.text.charset import to_utf8
 
 Keep = Callable[[Document], bool]
@@ -116,21 +117,39 @@ def _record(collection: CopyableCollection, document: Document) -> bytes:
 
 
 def publish_copy(temporary: Path, folder: Path, undo: ExitStack, *, overwrite: bool = False) -> None:
-    """Rename a copy to its folder; the previous one moves to the temporary folder, or is an error.
+    """Rename a copy to its folder, with its manifest; a previous copy moves to the temporary folder, or is an error.
 
     A copy on another machine is uploaded file by file; those of a previous one that have no new version are deleted.
-    `undo` takes the calls that restore the previous copy, or delete the remote one.
+    `undo` takes the calls that restore the previous copy, or delete the remote one. A folder with any file that the
+    manifest of a previous copy does not list is never replaced.
     """
+    new = temporary / COPY
     if is_remote(require_free(folder, overwrite=overwrite)):
-        previous = {*files_below(folder)}
-        names = upload(temporary / COPY, folder)
-        undo.callback(remove, folder, recursive=True)
-        for name in previous - names:
-            remove(folder / name)
+        _upload_copy(new, folder, undo)
         return
+    write_manifest(new)
     move_aside(folder, temporary / PREVIOUS, undo)
-    os.replace(temporary / COPY, folder)
-    undo.callback(os.replace, folder, temporary / COPY)
+    if (temporary / PREVIOUS).exists():  # files may have been added since it was checked
+        _require_own(temporary / PREVIOUS, folder)
+    os.replace(new, folder)
+    undo.callback(os.replace, folder, new)
+
+
+def _upload_copy(new: Path, folder: Path, undo: ExitStack) -> None:
+    """Upload a copy. Its manifest lists the new files before they are sent: a stopped upload can be replaced."""
+    names = {path.relative_to(new).as_posix() for path in new.rglob("*") if path.is_file()}
+    previous = states_of(folder)
+    if previous.pop(MANIFEST, None) is None:
+        undo.callback(remove, folder / MANIFEST)
+    else:
+        undo.callback(write_manifest, folder, names, previous)
+    write_manifest(folder, names, previous)
+    upload(new, folder)
+    for name in names:
+        undo.callback(remove, folder / name)
+    for name in previous.keys() - names:
+        remove(folder / name)
+    write_manifest(folder)
 
 
 def copy_errors(folder: Path) -> AbstractContextManager[None]:
@@ -140,15 +159,29 @@ def copy_errors(folder: Path) -> AbstractContextManager[None]:
 
 
 def require_free(folder: str | Path, *, overwrite: bool = False) -> Path:
-    """Return the path of a folder for a copy; refuse one that is taken or cannot be reached."""
+    """Return the path of a folder for a copy, to which a link leads; refuse one that cannot be reached or is taken.
+
+    With `overwrite`, a folder is free that contains a copy of this program and no other file.
+    """
     path = as_path(folder)
     require_reachable(path)
+    if not is_remote(path) and path.is_symlink():
+        path = path.resolve()
     is_folder = is_remote(path) or path.is_dir()
     content = files_below(path) if is_remote(path) else any(path.iterdir()) if is_folder else path.exists()
     if content and not (overwrite and is_folder):
-        how = f", or replace it with {option('overwrite')}" if is_folder and is_command() else ""
+        how = f", or replace it with {option('overwrite')}" if is_folder and is_command() and not foreign(path) else ""
         raise InputError(f"{folder} is not empty; name another folder for the copy{how}")
+    if content:
+        _require_own(path, folder)
     return path
+
+
+def _require_own(path: Path, named: str | Path) -> None:
+    """Refuse to replace a folder that contains a file which is not of a copy of this program."""
+    why = foreign(path)
+    if why is not None:
+        raise InputError(f"{named} {why}, so that it is not replaced; name another folder for the copy")
 
 
 def target_of(folder: Path, source: InputFile) -> Path:

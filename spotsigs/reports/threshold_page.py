@@ -24,6 +24,9 @@ from spotsigs.records import Pairs, Signatures, Truth
 from spotsigs.reports.charts import LogAxis, histogram
 from spotsigs.reports.cluster_page import collapsed, common_prefix, packed, rendered
 
+PAGE = "threshold.html"
+"""Name of the page."""
+
 TAUS = [tau / 50 for tau in range(2, 51)]
 """Thresholds that are compared, in addition to the candidates."""
 
@@ -193,10 +196,10 @@ def write_threshold_page(
         "prefix": common_prefix(doc for pair in listed for doc in pair["ids"]),
     }
     chosen = [row for row in rows if row["tau"] in {candidate.tau for candidate in comparison.candidates}]
-    with replacing(folder / "threshold.html") as temporary:
+    with replacing(folder / PAGE) as temporary:
         about = _about(name, comparison, chosen)
         temporary.write_text(rendered(f"Choosing τ: {name}", page, blocks, about), encoding="utf-8")
-    return f"{comparison.proposal}\n\n{_as_text(chosen)}\n\npairs around each candidate: {folder / 'threshold.html'}"
+    return f"{comparison.proposal}\n\n{_as_text(chosen)}"
 
 
 def _pairs_to_compare(

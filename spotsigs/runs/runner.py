@@ -34,18 +34,18 @@ from spotsigs.signatures.extract import cutter, grams_of, is_readable, name_hash
 from spotsigs.spelling import option
 from spotsigs.storage.atomic import locked, reserved, staging_folder
 from spotsigs.storage.locations import PRINTED, as_path, is_remote, remove, require_writable, upload
+from spotsigs.storage.manifest import COMPLETE, RUN, require_of_run
 from spotsigs.storage.tasks import in_caller, task_log
 from spotsigs.text.size_limits import BUDGET_PAGE, page_size_limit
 
 log = logging.getLogger(__name__)
 
-COMPLETE = "metrics.json"
-"""The file that is written last: a folder without it does not contain all results of one run."""
-
 TASKS = "tasks.parquet"
 """The log of the tasks of a run on disk, see `spotsigs.storage.tasks.Step`."""
 
 OPTIONAL = (TASKS, "skipped.csv", "undated.csv", "unscored.csv", "clusters.html")
+TABLES = ("pairs.parquet", "clusters.parquet", "clusters.csv", "kept.csv", "removed.csv", *OPTIONAL, RUN, COMPLETE)
+"""Files of a run that are there only if they have rows, and all its files."""
 
 
 def execute(
@@ -70,6 +70,7 @@ def execute(
         Files with the configuration of the run, by their names in the folder ``.hydra``.
     """
     copy, target = _free_copy(run), as_path(run.output.folder)
+    require_of_run(target, TABLES)
     with ExitStack() as folders:
         folder = _here(target, folders)
         run, temporary = replace(run, output=replace(run.output, folder=folder)), None
@@ -78,7 +79,7 @@ def execute(
         with writing(folder):
             folders.enter_context(locked(folder))
         with ExitStack() as stack, ExitStack() as undo:
-            with publishing(folder, COMPLETE, OPTIONAL) as new:
+            with publishing(folder, RUN, COMPLETE, OPTIONAL) as new:
                 with within_budget(run) as memory, task_log() as log_of_tasks:
                     result = compute(method, run, joined)
                     if run.output.copy is not None:
@@ -131,7 +132,7 @@ def _finish(folder: Path, result: Result, about: Mapping[str, str] | None, **mor
     for name, text in (about or {}).items():
         write_text(folder / ".hydra" / name, text)
     made = {"input_sha256": result.checksum, "method": str(result.method)}
-    write_json(folder / "run.json", provenance() | more | made)
+    write_json(folder / RUN, provenance() | more | made)
     write_json(folder / COMPLETE, result.metrics)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from glob import has_magic
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from spotsigs.compile import prepare, steps_of
 from spotsigs.contracts import Collection, Referenced, VectorCollection
 from spotsigs.engines import Engine, Serial, end_workers
 from spotsigs.errors import InputError, require
+from spotsigs.formats.folder import Folder
 from spotsigs.in_memory import Joined
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
@@ -101,9 +103,11 @@ class Run:
     seed: int = 2008
 
     def __post_init__(self) -> None:
+        reference = getattr(self.against, "path", None) if isinstance(self.against, Collection) else None
         for key, named in (("copy", self.output.copy), ("store", self.store)):
-            for read in (self.collection, self.against):
-                _require_outside(key, named, getattr(read, "path", None))
+            for read in (getattr(self.collection, "path", None), reference):
+                _require_outside(key, named, read)
+        _require_copy_apart(self)
 
     @property
     def documents(self) -> Any:
@@ -133,6 +137,42 @@ def _require_outside(key: str, named: str | None, path: object) -> None:
         f"{option(key, named)} is inside the input {path}, and its files would become a part of the collection; "
         "choose a folder outside",
     )
+
+
+def _require_copy_apart(run: Run) -> None:
+    """Refuse a copy whose folder contains, or is in, another folder of the run: it is replaced as a whole."""
+    copy = run.output.copy
+    if copy in (None, PRINTED):
+        return
+    others = {"the results": run.output.folder if run.output.tables else None, "the store": run.store}
+    if isinstance(run.against, Collection | None):
+        _require_no_source(copy, "the reference", run.against)
+    else:
+        others["the reference"] = run.against.folder
+    _require_no_source(copy, "the input", run.collection)
+    for what, path in others.items():
+        if path is not None:
+            apart = not _is_below(path, copy) and not _is_below(copy, path)
+            require(apart, f"{option('copy', copy)} and {what} {path} are in one another; choose a folder apart")
+
+
+def _require_no_source(copy: str, what: str, collection: object) -> None:
+    """Refuse a copy whose folder contains files of the input or the reference, also through links."""
+    path = getattr(collection, "path", None)
+    if not isinstance(path, str) or not path or (path == "-" and not isinstance(collection, Folder)):
+        return
+    inside = path != "-" and _is_below(path, copy)
+    if not inside and (path == "-" or has_magic(path)) and (is_remote(as_path(copy)) or as_path(copy).is_dir()):
+        inside = any(_is_below(source.path, copy) for source in cast(Any, collection).sources())
+    require(not inside, f"{what} {path} is in the copy {copy}, which is replaced; choose a folder outside")
+
+
+def _is_below(path: str | Path, folder: str | Path) -> bool:
+    """Return whether a path is a folder or below it, after links are followed."""
+    inner, outer = as_path(path), as_path(folder)
+    if is_remote(inner) or is_remote(outer):
+        return f"{str(inner).rstrip('/')}/".startswith(f"{str(outer).rstrip('/')}/")
+    return inner.resolve().is_relative_to(outer.resolve())
 
 
 def compute(method: Method, run: Run, joined: Joined | None = None) -> Result:

@@ -11,9 +11,14 @@ from spotsigs.evaluation.text_lost import shares_lost
 from spotsigs.evaluation.threshold import FLOOR
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
-from spotsigs.output_files import writing
-from spotsigs.reports.threshold_page import compare_thresholds, write_threshold_page
+from spotsigs.output_files import publishing, write_json, writing
+from spotsigs.reports.threshold_page import PAGE, compare_thresholds, write_threshold_page
+from spotsigs.runs.provenance import provenance
 from spotsigs.runs.stages import Run, readable_texts
+from spotsigs.storage.manifest import RUN, require_of_run
+
+FILES = ("threshold.csv", "histogram.csv", PAGE, RUN)
+"""Files of the report."""
 
 MOST_GRAMS = 1 << 20
 """Word 5-grams, a sample by hash, from which the text lost at each threshold is estimated."""
@@ -28,8 +33,10 @@ def threshold_report(method: Method, run: Run) -> str:
         If the collection has no pages.
     """
     require(not isinstance(run.collection, VectorCollection), f"{run.data} has vectors; a threshold page shows pages")
-    with writing(run.output.folder):
-        run.output.folder.mkdir(parents=True, exist_ok=True)
+    folder = run.output.folder
+    require_of_run(folder, FILES)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     extracted = method.extract(run.collection, run.engine, strict=run.strict, grams=MOST_GRAMS)
     joined = method.joined(run.collection, extracted)
     lowest = SpotSigsTight(tau=FLOOR)
@@ -37,6 +44,7 @@ def threshold_report(method: Method, run: Run) -> str:
     tau = TAU if method.tau is None else method.tau
     lost = shares_lost(matched.signatures.grams)
     comparison = compare_thresholds(replace(method, matcher=lowest), matched, distinct.similarity, tau, lost)
-    return write_threshold_page(
-        run.output.folder, run.data, comparison, matched, readable_texts(method, run), method.signature
-    )
+    with publishing(folder, RUN, PAGE, ()) as new:
+        write_json(new / RUN, provenance() | {"method": str(method)})
+        answer = write_threshold_page(new, run.data, comparison, matched, readable_texts(method, run), method.signature)
+    return f"{answer}\n\npairs around each candidate: {folder / PAGE}"

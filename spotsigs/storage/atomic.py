@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spotsigs.errors import InputError
 from spotsigs.storage.locations import create_remote, is_remote
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ LOCK = ".lock"
 """Lock file of a store."""
 
 _MARK = ".writing-"
+_PROOF = ".spotsigs-temporary"
+_CONTENT = "new"
+"""Name parts of a staging folder, and the names of the file in it that proves it to be ours, and of what it is for."""
 
 _TEMPORARY: list[Path] = []
 """Paths that this process deletes when it ends: staging folders, lock files, and folders it created, if empty."""
@@ -52,7 +56,10 @@ def staging_folder(path: Path) -> Iterator[Path]:
     folder, lock = _own_folder(path)
     with _temporary(folder):
         try:
-            yield folder
+            (folder / _PROOF).touch()
+            content = folder / _CONTENT
+            content.mkdir()
+            yield content
         finally:
             _remove(folder)
             _release(lock)
@@ -81,6 +88,8 @@ def _try_lock(path: Path) -> tuple[FileLock, bool]:
     """Return the lock of a file, and whether it was acquired: no other process has it."""
     from filelock import FileLock, Timeout  # imported here: it takes 50 ms
 
+    if path.is_file() and path.stat().st_size:  # which would be truncated
+        raise InputError(f"{path} is needed as a lock, but has content; move it")
     lock = FileLock(path)
     try:
         lock.acquire(timeout=0)
@@ -96,7 +105,7 @@ def reserved(path: Path) -> Iterator[bool]:
     The lock file is deleted when the block ends.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    name = path.parent / f".{path.name[:100]}.lock"
+    name = path.parent / f".{path.name[:100]}.spotsigs-lock"
     lock, acquired = _try_lock(name)
     if not acquired:
         yield False
@@ -150,7 +159,8 @@ def destination(path: Path) -> Path:
     """Return the final path of a path in a folder of `staging_folder`."""
     if is_remote(path):
         return path
-    return Path(*(part for part in path.parts if _MARK not in part))
+    inside = zip(("", *path.parts), path.parts, strict=False)
+    return Path(*(part for above, part in inside if _MARK not in part and not (_MARK in above and part == _CONTENT)))
 
 
 def failed_path(error: OSError) -> Path | None:
@@ -241,8 +251,13 @@ def _release(lock: int | None) -> None:
 
 @cache
 def remove_orphans(parent: Path) -> None:
-    """Delete the temporary folders of killed processes, which are not locked; once a process for each parent."""
+    """Delete the temporary folders of killed processes, which are not locked; once a process for each parent.
+
+    A folder of the user may have such a name; ours contain the file `_PROOF`.
+    """
     for orphan in parent.glob(f".*{_MARK}*"):
+        if orphan.is_symlink() or not (orphan / _PROOF).is_file():
+            continue
         with suppress(FileNotFoundError, BlockingIOError):
             lock = _lock(orphan, LOCK_EX | LOCK_NB) if sys.platform != "win32" else None
             if lock is not None:

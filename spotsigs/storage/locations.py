@@ -32,6 +32,7 @@ PRINTED = "-"
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _CHECKSUMS = ("ETag", "etag", "md5Hash", "content_md5", "checksum")  # as fsspec's file systems call them
+_TIMES = ("mtime", "LastModified", "last_modified", "modified", "created")
 _CLOUD = ("fsspec", "upath", "s3fs")
 
 
@@ -196,6 +197,21 @@ def files_below(root: Path, pattern: str | None = None) -> list[str]:
     return [str(key)[len(top) :].lstrip("/") for key in keys]
 
 
+def remote_states(root: Path) -> dict[str, list[Any]]:
+    """Return the size of each remote file below a path, and the checksum or the time that changes with its content."""
+    with _remote(root) as (system, key):
+        top = key.rstrip("/")
+        system.invalidate_cache()
+        files = system.find(top, detail=True)
+        return {
+            str(name)[len(top) :].lstrip("/"): [
+                int(facts.get("size") or 0),
+                next((str(facts[kind]) for kind in (*_CHECKSUMS, *_TIMES) if facts.get(kind)), ""),
+            ]
+            for name, facts in files.items()
+        }
+
+
 def put(sources: Sequence[Path], folder: Path) -> None:
     """Upload local files into a folder and delete them here; on an object store each appears when it is complete."""
     with _remote(folder) as (system, key):
@@ -231,6 +247,13 @@ def create_remote(path: Path, content: bytes) -> None:
             return
         except (TypeError, NotImplementedError):
             system.pipe_file(key, content)
+
+
+def write_remote(path: Path, content: bytes) -> None:
+    """Write a small remote file, which replaces a previous one."""
+    with _remote(path) as (system, key):
+        _make_folder(path.parent)
+        system.pipe_file(key, content)
 
 
 def remove(path: Path, *, recursive: bool = False) -> None:

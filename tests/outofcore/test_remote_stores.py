@@ -21,6 +21,7 @@ from in_process import process
 from runs import ran, same
 from stores import MEMORY, PARTS, edited_copies, match_on_disk, named, run, save_vectors, stories, written
 
+from spotsigs.cli import main
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import FORMATS
@@ -30,6 +31,7 @@ from spotsigs.outofcore.pipeline import Store
 from spotsigs.storage import locations
 from spotsigs.storage import store as stores
 from spotsigs.storage.locations import as_path, is_remote, sizes
+from spotsigs.storage.manifest import MANIFEST, write_manifest
 from spotsigs.storage.store import opened, remove_tree, writing
 
 ROOT = Path(__file__).parents[2]
@@ -375,3 +377,51 @@ def test_a_server_that_fails_at_some_request_or_from_there_on(server, undisturbe
     actual = match_on_disk(url, collection, *PARTS, 0.4, Serial(), memory=MEMORY)
     assert facts(actual) == expected
     assert content(url) == stored
+
+
+# copies
+
+
+PAGES = "".join(
+    json.dumps({"id": f"{k}", "text": f"the plan of the council is read in a hall {'and so ' * (k // 2)}"}) + "\n"
+    for k in range(4)
+)
+
+
+def keys(url):
+    """Return the content of each object below a URL."""
+    return {name: (as_path(url) / name).read_bytes() for name in locations.files_below(as_path(url))}
+
+
+@pytest.mark.parametrize("where", ["memory", "s3"])
+def test_a_copy_replaces_no_other_objects(tmp_path, where, request):
+    """A copy below a prefix deleted all other keys of it, those of the input, too."""
+    url = request.getfixturevalue(where)
+    for name in ("x", "y"):
+        (tmp_path / f"{name}.jsonl").write_text(PAGES)
+    main(["dedup", str(tmp_path), "--out", f"{url}/kept", "--workers", "1"])
+    main(["dedup", str(tmp_path / "x.jsonl"), "--out", f"{url}/kept", "--overwrite", "--workers", "1"])
+    assert sorted(keys(f"{url}/kept")) == [MANIFEST, "x.jsonl"]
+    (as_path(url) / "kept" / "unrelated.txt").write_bytes(b"mine")
+    (as_path(url) / "data" / "x.jsonl").write_bytes(PAGES.encode())
+    (as_path(url) / "data" / "deep" / "y.jsonl").write_bytes(PAGES.encode())
+    before = keys(url)
+    for out, source, sentence in (
+        ("kept", tmp_path, "kept contains unrelated.txt, which spotsigs did not write"),
+        ("data", tmp_path, "data is not a copy that spotsigs wrote"),
+        ("data", f"{url}/data/x.jsonl", "data/x.jsonl is in the copy"),
+        ("data", f"{url}/data/deep", "data/deep is in the copy"),
+        ("data/deep", f"{url}/data", "is inside the input"),
+    ):
+        with pytest.raises(SystemExit, match=sentence):
+            main(["dedup", str(source), "--out", f"{url}/{out}", "--overwrite", "--workers", "1"])
+        assert keys(url) == before
+
+
+def test_a_copy_whose_upload_was_stopped_is_replaced(tmp_path, memory):
+    (tmp_path / "x.jsonl").write_text(PAGES)
+    words = ["dedup", str(tmp_path), "--out", f"{memory}/kept", "--workers", "1", "--overwrite"]
+    (as_path(memory) / "kept" / "x.jsonl").write_bytes(b"half")
+    write_manifest(as_path(memory) / "kept", ["x.jsonl"], {})
+    main(words)
+    assert sorted(keys(f"{memory}/kept")) == [MANIFEST, "x.jsonl"]

@@ -53,7 +53,7 @@ def test_the_table_has_the_counts_of_a_run_at_each_threshold(tmp_path):
         assert float(row["recall"]) == pytest.approx(quality.recall)
         assert float(row["lost"]) == pytest.approx(quality.documents.stories_lost / quality.documents.stories)
         assert float(row["left"]) == pytest.approx(quality.documents.duplicates_left / quality.documents.duplicates)
-    assert {path.name for path in folder.iterdir()} == {"threshold.csv", "histogram.csv", "threshold.html"}
+    assert {path.name for path in folder.iterdir()} == {"threshold.csv", "histogram.csv", "threshold.html", "run.json"}
     counted = sum(int(row["pairs"]) for row in csv.DictReader((folder / "histogram.csv").open()))
     assert counted == len(BruteForce(tau=0.03)(joined.corpus))
     page = (folder / "threshold.html").read_text()

@@ -17,6 +17,7 @@ from bad_input import COLLECTIONS, CONFIGURATION, GROUPS, LIBRARY, PROSE, RECORD
 from strategies import is_long
 
 from spotsigs.errors import InputError
+from spotsigs.storage.manifest import MANIFEST
 from spotsigs.text.size_limits import page_size_limit
 
 ROOT = Path(__file__).parents[2]
@@ -164,7 +165,7 @@ def test_ids_that_repeat_or_look_like_paths_commands_and_formulas(tmp_path):
     assert not [cell for row in rows for cell in row if cell.lstrip().startswith(("=", "@"))]
     assert b"<script>alert" not in (tmp_path / "run" / "clusters.html").read_bytes()
     assert {path.name for path in tmp_path.iterdir()} == {"x.jsonl", "run", "copy"}
-    assert [path.name for path in (tmp_path / "copy").rglob("*")] == ["x.jsonl"]
+    assert sorted(path.name for path in (tmp_path / "copy").rglob("*")) == [MANIFEST, "x.jsonl"]
     assert not Path("/tmp/owned").exists()
 
 

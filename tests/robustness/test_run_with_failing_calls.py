@@ -101,13 +101,14 @@ def test_of_results_that_cannot_all_be_published_none_are(tmp_path):
     (base / "sub").mkdir(parents=True)
     for name in ("a.csv", "sub/b.csv", "old.csv", "last.json"):
         (base / name).write_text("former")
+    (base / "run.json").write_text('{"command": [], "commit": "former", "versions": {}}')
     refused = 0
     for at in range(1, 100):
         denied = Denied(copied(base, here), at, errno.EIO)
         try:
-            with denying(denied), publishing(here, "last.json", ["old.csv"]) as new:
+            with denying(denied), publishing(here, "run.json", "last.json", ["old.csv"]) as new:
                 (new / "sub").mkdir()
-                for name in ("a.csv", "sub/b.csv", "c.csv", "last.json"):
+                for name in ("run.json", "a.csv", "sub/b.csv", "c.csv", "last.json"):
                     (new / name).write_text("new")
         except (InputError, OSError):
             assert content(here) == content(base), denied.calls[-1]
@@ -117,7 +118,7 @@ def test_of_results_that_cannot_all_be_published_none_are(tmp_path):
             assert not (here / "old.csv").exists()
         if len(denied.calls) < at:
             break
-    assert refused == 8  # four previous files are moved away, four new ones are moved in
+    assert refused == 9  # four previous files are moved away, five new ones are moved in
 
 
 def test_a_published_file_remains_if_its_staging_folder_cannot_be_removed_at_first(tmp_path):
