@@ -155,8 +155,8 @@ def test_copy_and_tables_are_uploaded(tmp_path, pages, bucket, memory, capsys):
     assert f"5 kept -> {bucket}/kept/" in capsys.readouterr().out
     for name in ("kept", "kept-results"):
         expected, actual = contents(tmp_path / name), uploaded(f"{bucket}/{name}")
-        assert set(actual) == set(expected)
-        assert all(actual[key] == content for key, content in expected.items() if key not in (*TIMES, MANIFEST))
+        assert set(actual) - {MANIFEST} == set(expected)
+        assert all(actual[key] == content for key, content in expected.items() if key not in TIMES)
     taken = "kept is not empty; name another folder for the copy, or replace it with --ov"
     with pytest.raises(SystemExit, match=taken):
         dedup(pages, "--out", f"{bucket}/kept")
