@@ -16,16 +16,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import llvmlite.binding  # type: ignore[import-untyped]  # ships no types
 import numpy as np
 import psutil
-from numba import __version__, config
+from numba import config
 
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
-from spotsigs.kernel_cache import marker
+from spotsigs.kernel_cache import step_marker
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
 from spotsigs.method import Method
 from spotsigs.progress import progress
@@ -132,7 +131,7 @@ def prepare(steps: Sequence[str], memory: int | None = None) -> None:
     """
     if getattr(config, "DISABLE_JIT") or not sys.executable:  # noqa: B009 - the types of numba omit it
         return
-    missing = [step for step in steps if not _marker(step).exists()]
+    missing = [step for step in steps if not step_marker(step).exists()]
     if not missing:
         return
     if memory is None:
@@ -140,13 +139,7 @@ def prepare(steps: Sequence[str], memory: int | None = None) -> None:
     groups = balanced_groups(missing, max(min(all_cores(), memory // MEMORY), 1))
     for step in progress(_compiled(groups), "compiling kernels, once on this machine", len(missing), "steps"):
         with suppress(OSError):
-            _marker(step).touch()
-
-
-def _marker(step: str) -> Path:
-    """Return the file whose existence states that a step is compiled, by this numba for this processor."""
-    processor = llvmlite.binding.get_host_cpu_name()
-    return marker(Path(__file__).parent, f"-{step}-{__version__}-{processor}")
+            step_marker(step).touch()
 
 
 def balanced_groups(steps: Sequence[str], processes: int) -> list[list[str]]:

@@ -20,10 +20,14 @@ from typing import Any, TypeVar
 
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError, as_count, did_you_mean, either, require, shown
+from spotsigs.kernel_cache import step_marker
 from spotsigs.spelling import option
 
 LOOPBACK = "127.0.0.1"
 """Address of clusters on this machine: they unpickle what they receive, so that no other machine may send."""
+
+WINDOW = 16
+"""Tasks a worker that are submitted at a time: results come in task order, and a slow task must not stop the others."""
 
 ATTEMPTS = 3
 """Times that a task is submitted again after its worker died."""
@@ -84,22 +88,18 @@ class Processes(WorkerEngine):
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
         """Yield ``function(task)`` for every task, in task order.
 
-        The first task of a function runs in this process, so that workers find compiled kernels in the cache, and a
-        single task starts no pool. At most two tasks a worker are submitted at a time.
+        A single task starts no pool. If the kernels of the function are in no cache, the first task runs in this
+        process, so that workers find them there.
         """
         workers = self.processes
         if not workers:
             yield from map(function, tasks)
             return
-        called: Any = function
         tasks = iter(tasks)
-        while inner := getattr(called, "func", None):  # of a partial function, or a measured one
-            called = inner
-        name = f"{called.__module__}.{called.__qualname__}"
-        if name not in _RAN_HERE:
+        if not _is_compiled(name := _name_of(function)):
             for task in islice(tasks, 1):
                 yield function(task)
-                _RAN_HERE.add(name)
+                _mark_compiled(name)
         waiting = list(islice(tasks, 2))
         if len(waiting) < 2:
             yield from map(function, chain(waiting, tasks))
@@ -107,13 +107,33 @@ class Processes(WorkerEngine):
         yield from in_task_order(
             lambda task: _executor(workers).submit(function, task),
             chain(waiting, tasks),
-            2 * workers,
+            WINDOW * workers,
             interrupted=lambda: _kill_workers(_executor(workers)),
         )
 
 
 _RAN_HERE: set[str] = set()
 """Functions that have run in this process, whose kernels are compiled."""
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """Return the name of a function, without what wraps it."""
+    called: Any = function
+    while inner := getattr(called, "func", None):  # of a partial function, or a measured one
+        called = inner
+    return f"{called.__module__}.{called.__qualname__}"
+
+
+def _is_compiled(name: str) -> bool:
+    """Return whether a function has run in this process, or one of this package in any process of this machine."""
+    return name in _RAN_HERE or (name.startswith(f"{__package__}.") and step_marker(name).exists())
+
+
+def _mark_compiled(name: str) -> None:
+    _RAN_HERE.add(name)
+    if name.startswith(f"{__package__}."):
+        with suppress(OSError):
+            step_marker(name).touch()
 
 
 def _executor(workers: int) -> Any:
@@ -171,7 +191,7 @@ class ClusterEngine(WorkerEngine):
     Attributes
     ----------
     workers : int
-        Processes of a cluster on this machine; twice as many tasks are submitted at a time.
+        Processes of a cluster on this machine; `WINDOW` times as many tasks are submitted at a time.
     address : str or None
         The cluster; None starts one on this machine.
     """
@@ -186,7 +206,7 @@ class ClusterEngine(WorkerEngine):
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
         """Yield ``function(task)`` for every task, in task order."""
         submit = self._connect()
-        results: Any = in_task_order(partial(submit, function), iter(tasks), 2 * self.workers)
+        results: Any = in_task_order(partial(submit, function), iter(tasks), WINDOW * self.workers)
         with closing(results):
             while True:
                 try:
@@ -317,7 +337,7 @@ def in_task_order(
                 if broken > ATTEMPTS:
                     message = f"a worker process died {broken} times: is there enough memory? ({_first_line(error)})"
                     raise InputError(message) from error
-                waiting = deque((task, _submitted(submit, task)) for task, _ in waiting)
+                waiting = deque((task, _again(submit, task, future)) for task, future in waiting)
                 continue
             broken = 0
             waiting.popleft()
@@ -329,6 +349,12 @@ def in_task_order(
     finally:
         for _, future in waiting:
             future.cancel()
+
+
+def _again(submit: Callable[[Task], Any], task: Task, future: Any) -> Any:
+    """Return the future of a task that a dying worker may have interrupted: the same one if it has a result."""
+    done = future.done() and not future.cancelled() and future.exception() is None
+    return future if done else _submitted(submit, task)
 
 
 def _submitted(submit: Callable[[Task], Any], task: Task) -> Any:

@@ -79,6 +79,15 @@ def marker(package: Path, what: str = "") -> Path:
     return _cache_of(package) / f"kernels-{_checksum(package)}{what}"
 
 
+def step_marker(step: str) -> Path:
+    """Return the file whose existence states that the kernels of a step of this package are compiled, by this numba."""
+    import llvmlite.binding  # type: ignore[import-untyped]  # ships no types
+    from numba import __version__
+
+    processor = llvmlite.binding.get_host_cpu_name()
+    return marker(Path(__file__).parent, f"-{step}-{__version__}-{processor}")
+
+
 def _cache_of(folder: Path) -> Path:
     """Return the folder in which numba caches the kernels of a folder's modules."""
     named = os.environ.get(KEY) or ("" if _is_writable(_default_folders()[0]) else str(_default_folders()[1] / "numba"))

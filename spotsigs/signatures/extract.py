@@ -22,11 +22,11 @@ from spotsigs.contracts import Collection, CollectionScheme, MarkedText, Shard, 
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, counted, require
 from spotsigs.exact_duplicates import ExactDuplicates, Sameness
-from spotsigs.progress import progress
 from spotsigs.records import Document, Signatures, Skipped, Tokens, WordGrams
 from spotsigs.signatures.sections import sections_of
 from spotsigs.signatures.sites import site_of, sites_of
 from spotsigs.spelling import option
+from spotsigs.storage.tasks import run_tasks
 from spotsigs.text.checksums import checksums
 from spotsigs.text.hashing import hash_sentences, hash_shingles
 from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
@@ -302,7 +302,8 @@ def _concatenated_grams(parts: Sequence[WordGrams]) -> WordGrams | None:
     bits = max(part.bits for part in parts)
     parts = [part.drawn(bits) for part in parts]
     sizes = [np.diff(part.indptr) for part in parts]
-    return WordGrams(row_starts(np.concatenate(sizes)), np.concatenate([part.hashes for part in parts]), bits)
+    [hashes] = concatenated([(part.hashes,) for part in parts], (np.uint64,))
+    return WordGrams(row_starts(np.concatenate(sizes)), hashes, bits)
 
 
 def unique_ids(ids: Sequence[str]) -> tuple[str, ...]:
@@ -384,8 +385,8 @@ def extract(
     shards = collection.shards()
     batches = []
     task = partial(extract_shard, text=text, scheme=scheme, strict=strict, grams=grams_a_shard(grams, len(shards)))
-    with closing(engine.map(task, shards)) as parts:
-        for batch in progress(parts, "reading", len(shards), "shards"):
+    with closing(run_tasks(engine, task, shards, "reading", "shards", arrays=True)) as parts:
+        for batch in parts:
             if strict and batch.skipped:
                 raise strict_error(batch.skipped[0])
             batches.append(batch)

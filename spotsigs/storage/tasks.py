@@ -1,7 +1,8 @@
 """Stages of tasks: the one way to run work on workers, with progress, a log, and results that a stopped run resumes.
 
 A stage is a function and its tasks, which any worker can run in any order. ``run_tasks(engine, function, tasks, name)``
-yields the results in task order. A task names its input, as paths of files, and returns a few numbers, never arrays.
+yields the results in task order. A task names its input, as paths of files, and returns a few numbers; tasks of a run
+in memory return arrays.
 
 A `resumable` function writes what it computes into a store of its own: complete with checksums, or absent. It is
 skipped if the store is there. A `Job` is the folder of such results::
@@ -25,24 +26,28 @@ between and after the stages. A stage waits for the step before it.
 
 from __future__ import annotations
 
+import mmap
 import os
+import pickle
 import socket
+import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
+from itertools import accumulate
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import psutil
 
-from spotsigs.engines import Engine
+from spotsigs.engines import Engine, Processes
 from spotsigs.errors import InputError
 from spotsigs.progress import progress
-from spotsigs.storage.atomic import replacing
+from spotsigs.storage.atomic import replacing, staging_folder
 from spotsigs.storage.locations import as_path, exists
 from spotsigs.storage.store import Reader, Writer, claim, opened, remove_tree, writing
 
@@ -111,7 +116,13 @@ def resumable(kind: str) -> Callable[[Callable[[Any, Writer], None]], Callable[[
 
 
 def run_tasks(
-    engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task], name: str, unit: str = "tasks"
+    engine: Engine,
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    name: str,
+    unit: str = "tasks",
+    *,
+    arrays: bool = False,
 ) -> Generator[Result, None, None]:
     """Run the tasks of a stage, and yield their results in task order; if closed early, cancel the tasks that wait.
 
@@ -120,18 +131,83 @@ def run_tasks(
     engine : Engine
         Where the tasks run.
     function : callable
-        Function of a module, or a partial one, from a task to a few numbers.
+        Function of a module, or a partial one, from a task to its result.
     tasks : sequence
         Names of input and settings, which are sent to the workers.
     name : str
         Name of the stage in the progress and in the log.
     unit : str
         Plural of what a task is in the progress.
+    arrays : bool
+        The results have arrays: worker processes write them into files, which this process maps. They are neither
+        pickled nor sent through a pipe.
     """
-    with closing(engine.map(Measured(function), tasks)) as done, _stage(name) as record:
+    with ExitStack() as stack:
+        called: Callable[[Task], Any] = function
+        if arrays and isinstance(engine, Processes) and engine.processes:
+            folder = stack.enter_context(staging_folder(Path(tempfile.gettempdir(), "spotsigs-arrays")))
+            called = ToFile(function, str(folder), os.getpid())
+        record = stack.enter_context(_stage(name))
+        done = stack.enter_context(closing(engine.map(Measured(called), tasks)))
         for result, measure in progress(done, name, len(tasks), unit):
             record(measure)
-            yield result
+            yield result.mapped() if isinstance(result, InFile) else result
+
+
+LEAST_BYTES = 1 << 16
+"""Bytes of arrays below which a result is sent as it is."""
+
+
+@dataclass(frozen=True)
+class InFile:
+    """A pickled result without its arrays, which are in a file, and the sizes of these."""
+
+    content: bytes
+    path: Path
+    sizes: list[int]
+
+    def mapped(self) -> Any:
+        """Return the result; its arrays are parts of the file, which has no name from then on."""
+        with self.path.open("rb") as file:
+            whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+        with suppress(OSError):  # Windows deletes it with its folder
+            self.path.unlink()
+        ends = [*accumulate(map(_padded, self.sizes), initial=0)]
+        return pickle.loads(self.content, buffers=[whole[k : k + n] for k, n in zip(ends, self.sizes, strict=False)])
+
+
+@dataclass(frozen=True)
+class ToFile(Generic[Task, Result]):
+    """A function that returns the arrays of its result in a file, unless they are few or the disk is full."""
+
+    func: Callable[[Task], Result]
+    folder: str
+    caller: int
+
+    def __call__(self, task: Task) -> Result | InFile:
+        """Call the function."""
+        result = self.func(task)
+        if os.getpid() == self.caller:
+            return result
+        buffers: list[pickle.PickleBuffer] = []
+        content = pickle.dumps(result, 5, buffer_callback=buffers.append)
+        parts = [buffer.raw() for buffer in buffers]
+        sizes = [part.nbytes for part in parts]
+        if sum(sizes) < LEAST_BYTES:
+            return result
+        try:
+            with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
+                for part in parts:
+                    file.write(part)
+                    file.write(bytes(_padded(part.nbytes) - part.nbytes))
+        except OSError:
+            return result
+        return InFile(content, Path(file.name), sizes)
+
+
+def _padded(size: int) -> int:
+    """Return a size as a multiple of 64 bytes, so that the next array in a file is aligned."""
+    return -(-size // 64) * 64
 
 
 class Measure(NamedTuple):

@@ -1,5 +1,6 @@
 """Stages of tasks: their log, and results that a stopped run resumes."""
 
+import tempfile
 import time
 from typing import NamedTuple
 
@@ -7,8 +8,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from spotsigs.arrays import parallel
+from spotsigs.arrays.parallel import concatenated
 from spotsigs.engines import Processes, Serial
-from spotsigs.storage.tasks import Job, in_caller, resumable, run_tasks, task_log
+from spotsigs.storage.tasks import Job, ToFile, in_caller, resumable, run_tasks, task_log
 
 
 class Block(NamedTuple):
@@ -67,3 +70,38 @@ def test_results_of_other_input_are_deleted(tmp_path):
     double(Block(job, 1))
     job.begin({"of": "two"})
     assert [path.name for path in (tmp_path / "job").iterdir()] == ["job.json"]
+
+
+def arrays_of(number):
+    """Return arrays of several types and sizes, empty ones too."""
+    return {"a": np.full(50_000, number), "b": np.arange(number, dtype=np.int16), "names": ("x", number)}
+
+
+@pytest.mark.parametrize("engine", [Serial(), Processes(workers=2)])
+def test_arrays_of_workers_arrive_as_they_are_and_leave_no_file(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    results = list(run_tasks(engine, arrays_of, list(range(9)), "making", arrays=True))
+    for number, result in enumerate(results):
+        expected = arrays_of(number)
+        assert result["names"] == expected["names"]
+        for name in ("a", "b"):
+            np.testing.assert_array_equal(result[name], expected[name])
+            assert result[name].dtype == expected[name].dtype
+            assert result[name].flags.aligned
+            result[name][:1] = 0  # as of an array of this process
+    assert not list(tmp_path.iterdir())
+
+
+def test_arrays_are_sent_without_files_where_none_can_be_written(tmp_path):
+    result = ToFile(arrays_of, str(tmp_path / "missing"), caller=0)(3)
+    np.testing.assert_array_equal(result["a"], arrays_of(3)["a"])
+
+
+def test_large_columns_are_concatenated_like_small_ones(monkeypatch):
+    parts = [(np.arange(k, dtype=np.uint64), np.full(k, k, np.int32)) for k in (0, 5, 1, 300)]
+    expected = concatenated(parts, (np.uint64, np.int32))
+    monkeypatch.setattr(parallel, "LARGE", 0)
+    for one, other in zip(concatenated(parts, (np.uint64, np.int32)), expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one.dtype == other.dtype
+    assert concatenated([], (np.int16,))[0].dtype == np.int16
