@@ -102,4 +102,4 @@ pd.read_csv(results / "quality" / "quality.csv")[["panel", "series", "x", "low",
 # The paper's claims by verdict:
 
 # %%
-pd.read_csv(results / "claims.csv")["verdict"].value_counts().to_frame()
+pd.read_csv(results / "claims.csv").query("source == 'paper'")["verdict"].value_counts().to_frame()

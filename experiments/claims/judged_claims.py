@@ -9,22 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from experiments.claims.facts import Fact, read_facts
-from experiments.claims.ledger import CONTRADICTABLE, KINDS, Claim, ledger
-from experiments.claims.verdicts import (
-    HOLDS,
-    INTRODUCTION,
-    NOTES,
-    ONCE,
-    RULES,
-    Reasoned,
-    Untested,
-    Verdict,
-    of_both,
-)
+from experiments.claims.ledger import KINDS, SOURCES, Claim, ledger
+from experiments.claims.verdicts import HOLDS, NOTES, ONCE, RULE, Reasoned, Untested, Verdict, of_both
 from spotsigs.output_files import replacing, write_csv
 
 HEADER = (
-    *("class", "claim", "where", "published", "on", "command"),
+    *("source", "class", "claim", "where", "published", "on", "command"),
     *("measured", "low", "high", "verdict", "reason", "remark"),
 )
 
@@ -42,12 +32,15 @@ class Judged:
     fact : Fact or None
         Measured fact; None without a measurement.
     second : Fact or None
-        That of a second collection, which is tested alike.
+        Measured fact of a second collection, which is judged alike.
+    beside : Fact or None
+        Measured fact of another collection, which is shown and not judged.
     """
 
     claim: Claim
     fact: Fact | None
     second: Fact | None = None
+    beside: Fact | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -56,38 +49,36 @@ class Judged:
 
     @property
     def reason(self) -> str:
-        """The reason of the verdict; by collection if they differ or there are several."""
+        """The reason of the verdict; by collection if there are several with different reasons."""
         reasons = [reason for _, reason in self.reasoned.values()]
         if len(set(reasons)) == 1:
             return reasons[0]
-        return "; ".join(f"{on.partition(',')[0]}: {reason}" for on, (_, reason) in self.reasoned.items())
+        listed = "; ".join(f"{on.partition(',')[0]}: {reason}" for on, (_, reason) in self.reasoned.items())
+        verdicts = {verdict for verdict, _ in self.reasoned.values()}
+        depends = {Verdict.REPRODUCED, Verdict.NOT_REPRODUCED} <= verdicts
+        return f"depends on the collection; {listed}" if depends else listed
 
     @property
     def reasoned(self) -> dict[str, Reasoned]:
         """Verdict and reason on each collection that the claim was measured on."""
-        if self.fact is None and not isinstance(self.claim.test.rule, Untested):
-            return {self.claim.test.on: (Verdict.NOT_MEASURED, MISSING)}
-        facts = {self.claim.test.on: self.fact or Fact(name="", value=math.nan), self.claim.test.second_on: self.second}
+        rule = self.claim.test.rule
+        if isinstance(rule, Untested):
+            return {self.claim.test.on: rule.judge(self.fact or Fact(name="", value=math.nan))}
+        if self.fact is None:
+            return {self.claim.test.on: (Verdict.NOT_DECIDED, MISSING)}
+        facts = {self.claim.test.on: self.fact, self.claim.test.second_on: self.second}
         return {on: self._judged(fact) for on, fact in facts.items() if fact is not None}
 
     def _judged(self, fact: Fact) -> Reasoned:
-        if isinstance(self.claim.test.rule, Untested):
-            return self.claim.test.rule.judge(fact)
         if self.generated:
             return Verdict.NOT_TESTABLE, "gold was generated: the value checks the program"
         if not math.isfinite(fact.value):
-            return Verdict.NOT_MEASURED, "the value is not defined"
-        contradictable = self.claim.kind in CONTRADICTABLE
-        once = not contradictable and (fact.low is None or fact.low == fact.high)
-        if once and self.claim.test.timed:
+            return Verdict.NOT_DECIDED, "the value is not defined"
+        if self.claim.test.timed and (fact.low is None or fact.low == fact.high):
             fact = replace(fact, low=fact.value / ONCE, high=fact.value * ONCE)
-        verdict, reason = self.claim.test.rule.judge(fact)
-        if verdict is Verdict.CONTRADICTED:
-            return (verdict if contradictable else Verdict.NOT_REPRODUCED), reason
-        if verdict is Verdict.REPRODUCED and (self.claim.test.calibrated or once):
-            why = "generated with this count" if self.claim.test.calibrated else "measured once"
-            return (Verdict.DIRECTION if self.claim.test.rule.sided else Verdict.INCONCLUSIVE), f"{reason}; {why}"
-        return verdict, reason
+            verdict, reason = self.claim.test.rule.judge(fact)
+            return verdict, f"{reason}; measured once"
+        return self.claim.test.rule.judge(fact)
 
     @property
     def generated(self) -> bool:
@@ -105,9 +96,8 @@ class Judged:
 
     @property
     def failed(self) -> bool:
-        """The claim does not hold here, or the measurement does not decide it."""
-        others = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT_TESTABLE, Verdict.NOT_MEASURED)
-        return self.verdict not in others
+        """The claim is not reproduced, or not decided."""
+        return self.verdict not in (Verdict.REPRODUCED, Verdict.NOT_TESTABLE)
 
     @property
     def why(self) -> str:
@@ -116,27 +106,37 @@ class Judged:
 
     @property
     def remark(self) -> str:
-        """The fact of another collection, and further remarks."""
-        second = f"On {self.claim.test.second_on} {self.second}." if self.second else ""
-        return " ".join(filter(None, (second, self.claim.remark)))
+        """The facts of other collections, and further remarks."""
+        test = self.claim.test
+        shown = {test.second_on: self.second, test.beside_on: self.beside}
+        facts = [f"On {on} {fact}." for on, fact in shown.items() if fact is not None]
+        return " ".join(filter(None, (*facts, self.claim.remark)))
 
 
 def judge_all(results: Path) -> list[Judged]:
     """Return every claim with its facts in a results folder."""
     facts = {name: read_facts(results / name / "facts.csv") for name in {claim.test.experiment for claim in ledger()}}
     of_claims = ((claim, claim.test, facts[claim.test.experiment]) for claim in ledger())
-    return [Judged(claim=claim, fact=of.get(test.fact), second=of.get(test.second)) for claim, test, of in of_claims]
+    return [
+        Judged(claim=claim, fact=of.get(test.fact), second=of.get(test.second), beside=of.get(test.beside))
+        for claim, test, of in of_claims
+    ]
 
 
 def summary(judged: Sequence[Judged]) -> str:
-    """Return the number of claims by class and verdict."""
-    lines = [f"{len(judged)} claims"]
-    for kind, name in KINDS.items():
-        counts = Counter(item.verdict for item in judged if item.claim.kind == kind)
-        listed = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
-        if listed:
-            lines.append(f"- {counts.total()} of {name}: {listed}")
+    """Return the number of claims by source and verdict, the paper's first."""
+    lines = []
+    for source, name in SOURCES.items():
+        items = [item for item in judged if item.claim.source == source]
+        if items:
+            lines.append(f"- {len(items)} {name}: {counted_verdicts(items)}")
     return "\n".join(lines)
+
+
+def counted_verdicts(judged: Sequence[Judged]) -> str:
+    """Return the number of claims by verdict in words."""
+    counts = Counter(item.verdict for item in judged)
+    return ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
 
 
 def write_ledger(results: Path, judged: Sequence[Judged]) -> None:
@@ -149,7 +149,7 @@ def write_ledger(results: Path, judged: Sequence[Judged]) -> None:
 def _cells(item: Judged) -> list[str | float | None]:
     fact, claim = item.fact, item.claim
     measured = (fact.value, fact.low, fact.high) if fact else (None, None, None)
-    about = [claim.kind, claim.says, claim.where, claim.published, claim.test.on, claim.test.command]
+    about = [claim.source, claim.kind, claim.says, claim.where, claim.published, claim.test.on, claim.test.command]
     return [*about, *measured, item.verdict.value, item.reason, " ".join(filter(None, (item.why, item.remark)))]
 
 
@@ -158,7 +158,7 @@ def markdown(judged: Sequence[Judged]) -> str:
     rows = [
         [
             str(number),
-            item.claim.kind,
+            KINDS[item.claim.kind],
             item.claim.says,
             item.claim.where,
             item.claim.published,
@@ -173,14 +173,13 @@ def markdown(judged: Sequence[Judged]) -> str:
     table = "\n".join(
         f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in [titles, ["---"] * len(titles), *rows]
     )
-    failed = "\n".join(f"- {text}" for text in failures(judged)) or "All claims hold."
-    rules = "\n".join(f"{n}. **{verdict.value}**: {rule}" for n, (verdict, rule) in enumerate(RULES, start=1))
-    parts = ["# Claims of the sources", summary(judged), INTRODUCTION, rules, *NOTES, table]
-    return "\n\n".join([*parts, "## What does not hold here", failed]) + "\n"
+    failed = "\n".join(f"- {text}" for text in failures(judged)) or "All claims are reproduced."
+    parts = ["# Claims of the sources", summary(judged), RULE, *NOTES, table]
+    return "\n\n".join([*parts, "## What is not reproduced, or not decided", failed]) + "\n"
 
 
 def failures(judged: Sequence[Judged]) -> list[str]:
-    """Return a sentence for each claim that does not hold, with the assumed reason."""
+    """Return a sentence for each claim that is not reproduced or not decided, with the assumed reason."""
     return [
         f"{item.claim.says} ({item.claim.where}): published {item.claim.published}, measured {item.measured} "
         f"({item.claim.test.on}); {item.verdict.value}. {item.why}".rstrip()

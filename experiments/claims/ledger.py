@@ -19,11 +19,15 @@ KINDS = {
 }
 """The classes of claims."""
 
-RULES = ("about", "above", "below", "equals", "holds", "untestable", "unmeasured")
-"""Keys that state the rule of a claim."""
+SOURCES = {
+    "paper": "claims of the paper",
+    "errata": "statements of the sources that another source, or their own figures, differ from",
+    "other": "claims of the slides, lectures and blogs about it and about related systems",
+}
+"""Where the claims are from; those of the paper are counted first, and apart."""
 
-CONTRADICTABLE = ("algorithm", "errata")
-"""Classes that a measurement here can contradict: the others are about the authors' pages, programs and machines."""
+RULES = ("about", "above", "below", "equals", "holds", "untestable", "undecided")
+"""Keys that state the rule of a claim."""
 
 
 RETIRED = {"observations": "f646a0e9", "signatures": "74896885"}
@@ -48,7 +52,8 @@ class Evidence:
     on: str = ""
     second: str = ""
     second_on: str = ""
-    calibrated: bool = False
+    beside: str = ""
+    beside_on: str = ""
     timed: bool = False
     rule: Rule
 
@@ -70,6 +75,13 @@ class Claim:
     why: str = ""
     remark: str = ""
     key: bool = False
+
+    @property
+    def source(self) -> str:
+        """Key of `SOURCES`."""
+        if self.kind == "errata":
+            return "errata"
+        return "paper" if self.where.startswith("paper") else "other"
 
 
 @cache
@@ -106,6 +118,6 @@ def _rule(name: str, entry: dict[str, Any]) -> Rule:
         return About(published=value, tolerance=entry.pop("tolerance"), neutral=entry.pop("neutral", None))
     if name in ("above", "below"):
         return Direction(limit=value, above=name == "above")
-    if name in ("untestable", "unmeasured"):
-        return Untested(reason=value, measurable=name == "unmeasured")
+    if name in ("untestable", "undecided"):
+        return Untested(reason=value, testable=name == "undecided")
     return HOLDS if name == "holds" else Equal(published=value)

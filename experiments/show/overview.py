@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.claims.judged_claims import Judged
+from experiments.claims.judged_claims import Judged, summary
 from experiments.claims.ledger import command_of
-from experiments.claims.verdicts import Verdict
 from experiments.show.tables import Column, Table
 from spotsigs.output_files import read_json
 
@@ -26,8 +24,6 @@ FILES = (
 
 def overview(results: Path, judged: Sequence[Judged]) -> str:
     """Return the overview in Markdown; images and tables are relative links."""
-    counts = Counter(item.verdict for item in judged)
-    verdicts = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
     key = [
         {
             "claim": item.claim.says,
@@ -40,7 +36,7 @@ def overview(results: Path, judged: Sequence[Judged]) -> str:
         for item in judged
         if item.claim.key
     ]
-    note = f"Of all {len(judged)} [claims](claims.md): {verdicts}."
+    note = f"All [claims](claims.md):\n\n{summary(judged)}"
     claims = _table("Key claims of the paper", list(key[0]), key, note)
     return "\n".join(["# Results\n", FINDING, claims, *_files(results)])
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from experiments.claims.facts import read_facts
 from experiments.claims.published import published
+from experiments.claims.verdicts import Verdict
 from spotsigs import __version__
 from spotsigs.output_files import read_json, write_text
 
@@ -89,11 +90,11 @@ def decisions(results: Path) -> str:
 
 
 def claims(results: Path) -> str:
-    """Return the number of claims by verdict."""
-    counts = Counter(pd.read_csv(results / "claims.csv").verdict)
-    listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-    total = f"[{counts.total()} claims](results/claims.md)"
-    return f"Of {total} of the sources, by fixed rules: {listed}.\n"
+    """Return the number of the paper's claims by verdict."""
+    table = pd.read_csv(results / "claims.csv")
+    counts = Counter(table.verdict[table.source == "paper"])
+    listed = ", ".join(f"{counts[verdict.value]} {verdict.value}" for verdict in Verdict if counts[verdict.value])
+    return f"Of [{counts.total()} claims of the paper](results/claims.md), by one rule: {listed}.\n"
 
 
 def speed(results: Path) -> str:

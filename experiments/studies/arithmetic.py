@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,7 +43,7 @@ class Arithmetic(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Write the facts and a table of the partition counts; return the table as text."""
         work = Work.begin(self.results, settings)
-        work.facts([*_partitions(), *_memory(), *examples(), *_against_itself()])
+        work.facts([*_partitions(), *_memory(), *_lsh_tables(), *examples(), *_against_itself()])
         columns = [
             Column(name="tau", title="τ", form="g"),
             Column(name="published", title="Published", form=",.0f"),
@@ -81,6 +82,13 @@ def _partitions() -> list[Fact]:
         for condition, violated in zip("AB", map(sum, zip(*broken, strict=True)), strict=True):
             facts.append(Fact(name=f"condition ({condition}) is violated, {convention}", value=violated))
     return [*facts, _minimality(0.9)]
+
+
+def _lsh_tables() -> list[Fact]:
+    """Return how many more tables longer keys need for one recall, by the S-curve ``1 - (1 - s ** k) ** l``."""
+    tables = {k: math.log(1 - 0.9) / math.log(1 - 0.5**k) for k in (3, 6)}
+    name = "LSH tables for a recall of 0.9 at similarity 0.5, with k = 6, over those with k = 3"
+    return [Fact(name=name, value=tables[6] / tables[3], text=f"{tables[6]:.0f} / {tables[3]:.0f}")]
 
 
 TAUS = (0.1, 0.3, 0.44, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

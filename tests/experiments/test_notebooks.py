@@ -85,7 +85,9 @@ def stale(notebook):
         for seen, row in zip_longest(rows, committed(name, columns), fillvalue=[])
         if len(seen) != len(row) or not all(map(same, seen, row))
     ]
-    counts = Counter(verdict for _, verdict in committed("claims.csv", ["verdict"]))
+    counts = Counter(
+        verdict for _, source, verdict in committed("claims.csv", ["source", "verdict"]) if source == "paper"
+    )
     if dict(verdicts) != {verdict: str(count) for verdict, count in counts.items()}:
         different.append(("claims.csv", verdicts, counts))
     return different

@@ -47,7 +47,7 @@ class Gold(Collection):
 
     Deviations
     ----------
-    The Gold Set was never published; this collection shares its statistics but none of its text.
+    The Gold Set is not public that we found; this collection shares its statistics but none of its text.
     """
 
     idf_band: ClassVar[tuple[float, float]] = PAPER_BAND
