@@ -34,9 +34,11 @@ def search(read: Callable[[int], bytes], pattern: re.Pattern[bytes]) -> Iterator
 
     A match is found if its end depends on fewer than `OVERLAP` bytes.
     """
-    text, before, more = read(PIECE), 0, b"-"
+    size = 2 * OVERLAP  # small at first, because the next record is near a damaged one
+    text, before, more = read(size), 0, b"-"
     while more:
-        more = read(PIECE)
+        size = min(2 * size, PIECE)
+        more = read(size)
         certain = len(text) if not more else max(len(text) - OVERLAP, 1)
         for match in pattern.finditer(text, 1):
             if match.start() >= certain:
@@ -82,7 +84,7 @@ class Content:
 
     def __init__(self, file: IO[bytes], start: int, dictionary: zstandard.ZstdCompressionDict | None = None) -> None:
         self._file, self._start, self.dictionary = file, start, dictionary
-        self._kept = min(_KEPT, largest_page())
+        self._kept = max(min(_KEPT, largest_page()), PIECE)
         self._reached = self._again = 0  # bytes unpacked for the first time, and again
         file.seek(start)
         self.packing = packing_of(file.read(4))
@@ -291,7 +293,7 @@ class Content:
     def _loads(self, size: int) -> bool:
         """Unpack the next bytes, or all; return False if they are more than are kept."""
         while self._end < self._offset + size:
-            if self._end - self._mark > self._kept:
+            if self._end - self._offset > self._kept:
                 return False
             if not self._append():
                 break

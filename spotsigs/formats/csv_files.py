@@ -164,7 +164,7 @@ class _Lines:
             while size <= largest_page() and (line := self.next()):
                 lines.append(line)
                 size += len(line) + MARK
-                yield _decoded(line) if lines[1:] else f'"{_decoded(line)}'
+                yield _decoded(line) if len(lines) > 1 else f'"{_decoded(line)}'
 
         try:
             next(csv.reader(inside(), delimiter=delimiter, strict=True))
