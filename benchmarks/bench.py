@@ -27,7 +27,7 @@ from benchmarks.join_tools import JOIN, OURS, PACKAGES, SKETCH_TAUS, TOOLS
 from data.collections.wt10g_like import DOCUMENTS, LONG, Wt10gLike
 from experiments.harness.machine_load import wait_until_quiet
 from experiments.harness.manifest import problems, record
-from experiments.harness.result_cache import code_checksum
+from experiments.harness.used_code import checksum_of
 from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
 from spotsigs.output_files import read_json, write_json
@@ -53,6 +53,11 @@ CAPTION = (
     "Seconds from vectors in memory to verified pairs, by tool, on two threads where a tool has them; short: 21 "
     "signatures a document, long: 190; line: the threshold at which the paper's runtimes cross"
 )
+MODULES = (
+    *("spotsigs.matching.prefix_join", "spotsigs.matching.algorithm1", "baselines.lsh_native"),
+    *("data.collections.wt10g_like", "experiments.harness.machine_load"),
+)
+"""Modules of the measured functions, of the vectors, and of the measurement."""
 PLOTTED = ("short 100k", "short 1.17M", "long 100k")
 
 
@@ -168,7 +173,7 @@ def _key(cell: Cell) -> str:
     """Return a hash of all that a cell's result depends on: its parameters, code, libraries and machine."""
     files = ("join_tools.py", "allpairs.cpp", "requirements.txt")
     checksums = [_sha256(Path(__file__).with_name(name).read_bytes()) for name in files]
-    parts = [asdict(cell), repr(COLLECTIONS[cell.collection]), code_checksum(), checksums, machine()]
+    parts = [asdict(cell), repr(COLLECTIONS[cell.collection]), checksum_of(*MODULES), checksums, machine()]
     return _sha256(json.dumps(parts, sort_keys=True).encode())[:24]
 
 

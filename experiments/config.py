@@ -76,6 +76,8 @@ class Settings:
         The user's choice in each group, for example ``{"matcher": "spotsigs"}``.
     workers, threads, seed, timing
         Root keys.
+    typed_tau : float
+        Key ``tau``.
     experiment : Experiment or None
         Called with these settings instead of a single run.
     work : Work or None
@@ -90,8 +92,19 @@ class Settings:
     threads: int | None
     seed: int
     timing: bool
+    typed_tau: float
     experiment: Any = None
     work: Any = None
+
+    @property
+    def tau(self) -> float:
+        """Threshold; of a method without one, the key that it ignores."""
+        return self.typed_tau if self.method.tau is None else self.method.threshold
+
+    def at(self, tau: Any) -> Settings:
+        """Return the settings with another threshold, which is checked."""
+        tau = checked_tau(tau)
+        return replace(self, method=self.method.at(tau), typed_tau=tau)
 
     def run(self, folder: Path) -> Run:
         """Return the run of the collection that writes to a folder."""
@@ -320,10 +333,9 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     InputError.
     """
     _require_known(config)
-    require(_is_number(config.tau), f"tau must be a number in (0, 1], got {config.tau!r}")
     for key in ("workers", "threads"):
         require(config[key] is None or config[key] >= 1, f"{key} must be at least 1, got {config[key]}")
-    config.tau = as_tau(_decimal(config.tau))
+    config.tau = checked_tau(config.tau)
     built: dict[str, Any] = {group: None if config[group] is None else build(config[group], group) for group in GROUPS}
     typed = names is None  # on the command line, not by another experiment
     names = names or {group: str(HydraConfig.get().runtime.choices[group]) for group in GROUPS}
@@ -348,9 +360,16 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         collection=built["data"],
         method=method,
         names=names,
+        typed_tau=config.tau,
         **{group: built[group] for group in ("engine", "experiment")},
         **{key: config[key] for key in ("workers", "threads", "seed", "timing")},
     )
+
+
+def checked_tau(tau: Any) -> float:
+    """Return a threshold as a number; raise InputError if it is none."""
+    require(_is_number(tau), f"tau must be a number in (0, 1], got {tau!r}")
+    return as_tau(_decimal(tau))
 
 
 def _decimal(number: Any) -> float:

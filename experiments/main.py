@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import hydra
@@ -43,6 +44,7 @@ def main(config: DictConfig) -> float | None:
 
 def _run(chosen: Settings, config: DictConfig) -> float | None:
     from experiments.claims.published import published_row
+    from experiments.evaluate import resampled_intervals
     from experiments.show.table1_row import printed_row
     from spotsigs.runs.runner import execute
     from spotsigs.runs.summary import summary
@@ -51,7 +53,7 @@ def _run(chosen: Settings, config: DictConfig) -> float | None:
     if not is_folder_chosen():
         require_same(folder, about["config.yaml"])
     run = chosen.run(folder)
-    result = execute(chosen.method, run, about=about)
+    result = execute(chosen.method, run, about=about, intervals=partial(resampled_intervals, run.collection))
     print(summary(result, run))
     paper = published_row(result.metrics, overrides())
     print(f"\n{printed_row(result.metrics, chosen.method, paper)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,13 +98,7 @@ def next_command(evaluated: bool, words: Sequence[str]) -> str:
     return f"next, to compare methods and thresholds: {' '.join(['python run.py', swept, *others])}"
 
 
-def is_finished(folder: Path, about: Mapping[str, str]) -> bool:
-    """Return whether a folder has the results of a cell with the same configuration, input and code.
-
-    The mapping `about` has the files of the folder ``.hydra`` that a run of the cell would write.
-    """
+def is_finished(folder: Path, key: str) -> bool:
+    """Return whether a folder has the results of the cell with this key, see `experiments.grid.cell_key`."""
     path = folder / ".hydra" / IDENTITY
-    if not ((folder / COMPLETE).is_file() and path.is_file() and path.read_text(encoding="utf-8") == about[IDENTITY]):
-        return False
-    before, now = parameters(folder), flat(about["config.yaml"])
-    return all(before.get(key) == now.get(key) for key in {*before, *now} - {"workers", "threads", "debug"})
+    return (folder / COMPLETE).is_file() and path.is_file() and path.read_text(encoding="utf-8") == key

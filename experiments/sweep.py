@@ -6,24 +6,23 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from time import monotonic
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn, JobStatus, setup_globals
 from hydra.experimental.callback import Callback
-from omegaconf import OmegaConf, open_dict, read_write
 
-from experiments.config import changing, files, sentence, settings
-from experiments.run_folders import COMPLETE, IDENTITY, is_finished, variant
-from spotsigs.progress import SECONDS, log
+from experiments.config import changing, sentence
+from experiments.run_folders import COMPLETE, variant
+from spotsigs.errors import counted
 
 if TYPE_CHECKING:
+    from experiments.grid import Cell as GridCell
+    from experiments.grid import Composer
     from experiments.harness.cells import Cell
-    from experiments.harness.sweep_cells import Ended, SweepCell
 
 SWEEP = "SPOTSIGS_SWEEP"
 """Environment variable with the folder of the running sweep, which jobs in other processes inherit."""
@@ -33,7 +32,12 @@ JOBS = "jobs.jsonl"
 
 
 def launch(
-    context: Any, task_function: Any, config: Any, job_overrides: Sequence[Sequence[str]], first: int
+    composer: Composer,
+    context: Any,
+    task_function: Any,
+    config: Any,
+    job_overrides: Sequence[Sequence[str]],
+    first: int,
 ) -> Sequence[JobReturn]:
     """Run cells, given by their overrides and the number of the first, and print a line for each.
 
@@ -41,106 +45,116 @@ def launch(
     """
     from tqdm import tqdm
 
-    from experiments.harness.sweep_cells import finished_before, run_cells
+    from experiments.evaluate import Ticking
 
     setup_globals()
-    before = HydraConfig.instance().cfg
-    try:
-        jobs = {
-            number: _composed(context, task_function, config, number, words)
-            for number, words in enumerate(job_overrides, first)
-        }
-    finally:
-        HydraConfig.instance().cfg = before
-    folders = {number: cell.run.output.folder for number, (cell, _) in jobs.items()}
-    done = {number for number, (cell, _) in jobs.items() if is_finished(folders[number], cell.about)}
-    missing = [cell for number, (cell, _) in jobs.items() if number not in done]
-    inputs = Path(os.environ.get(SWEEP, config.hydra.sweep.dir)).absolute() / "inputs"
-    returned = [job for _, job in jobs.values()]
-    words = {number: _words(cell, job.overrides or ()) for number, (cell, job) in jobs.items()}
-    common = set.intersection(*map(set, words.values())) if len(jobs) > 1 else set()
-    names = {
-        number: " ".join([word for word in typed if word not in common] or typed) for number, typed in words.items()
+    started = partial(context.callbacks.on_job_start, task_function=task_function)
+    cells = {cell.number: cell for cell in composer.cells(config, job_overrides, first, started)}
+    jobs = {
+        number: JobReturn(overrides=list(cell.words), hydra_cfg=config, working_dir=str(Path.cwd()))
+        for number, cell in cells.items()
     }
-    finished = (finished_before(number, folders[number]) for number in done)
-    with tqdm(total=len(jobs), unit="cell", disable=None) as bar:
-        running = run_cells(missing, inputs, missing[0].workers, _Beat(bar, names)) if missing else ()
+    common = set.intersection(*(set(cell.typed) for cell in cells.values())) if len(cells) > 1 else set()
+    inputs = Path(os.environ.get(SWEEP, config.hydra.sweep.dir)).absolute() / "inputs"
+    with tqdm(total=len(cells), unit="cell", disable=None) as bar, Ticking(bar, "sweep") as ticking:
         try:
-            for count, ended in enumerate(chain(finished, running), 1):
-                cell, job = jobs[ended.number]
-                _end(context, cell, job, ended)
-                bar.update()
-                kept = ", finished before" if ended.number in done else ""
-                line = f"{count}/{len(jobs)} {names[ended.number]}: {_figures(ended)}{kept}"
-                bar.write(line, file=sys.stdout)
+            for count, (number, row) in enumerate(_rows(list(cells.values()), inputs), 1):
+                cell, job = cells[number], jobs[number]
+                _end(job, row)
+                context.callbacks.on_job_end(config=config, job_return=job, cell=cell, row=row)
+                ticking.update()
+                name = " ".join([word for word in cell.typed if word not in common] or cell.typed)
+                kept = "" if cell.about else ", finished before"
+                bar.write(f"{count}/{len(cells)} {name}: {_figures(row)}{kept}", file=sys.stdout)
                 sys.stdout.flush()
         except KeyboardInterrupt:
-            count = sum(job.status is JobStatus.COMPLETED for job in returned)
-            bar.write(f"{count} of {len(jobs)} cells are finished", file=sys.stdout)
+            done = sum(job.status is JobStatus.COMPLETED for job in jobs.values())
+            bar.write(f"{done} of {len(cells)} cells are finished", file=sys.stdout)
             raise
-    return returned
+    return list(jobs.values())
 
 
-def _words(cell: SweepCell, overrides: Sequence[str]) -> list[str]:
-    """Return the overrides of a cell with its threshold as it is applied, see `experiments.config.settings`."""
-    tau = cell.method.tau
-    return [f"tau={tau:g}" if word.startswith("tau=") and tau is not None else word for word in overrides]
+def _rows(cells: Sequence[GridCell], inputs: Path) -> Iterator[tuple[int, Cell | Exception]]:
+    """Yield the number and the figures, or the error, of each cell as it ends: first of those finished before."""
+    from experiments.evaluate import alone, is_worth_a_pool, spread
+    from experiments.harness.extracted_collections import Source, read_together
 
-
-class _Beat:
-    """Shows the running cells and their seconds in the bar, without a terminal in a record of the log."""
-
-    def __init__(self, bar: Any, names: Mapping[int, str]) -> None:
-        self.bar, self.names, self.last = bar, names, monotonic()
-
-    def __call__(self, running: Mapping[int, float]) -> None:
-        shown = ", ".join(f"{self.names[number]} for {seconds:.0f} s" for number, seconds in running.items())
-        if not self.bar.disable:
-            self.bar.set_postfix_str(shown)
-        elif monotonic() - self.last >= SECONDS:
-            self.last = monotonic()
-            log.info("running: %s", shown)
-
-
-def _composed(
-    context: Any, task_function: Any, config: Any, number: int, words: Sequence[str]
-) -> tuple[SweepCell, JobReturn]:
-    """Compose a cell and check its settings, as Hydra does before it calls a job."""
-    from experiments.harness.sweep_cells import SweepCell, identity
-
-    config = context.config_loader.load_sweep_config(config, list(words))
-    with open_dict(config):
-        config.hydra.job.id = config.hydra.job.num = number
-    HydraConfig.instance().set_config(config)  # the name of the folder is resolved by it
-    folder = Path(config.hydra.sweep.dir, config.hydra.sweep.subdir).absolute()
-    with read_write(config.hydra.runtime), open_dict(config.hydra.runtime):
-        config.hydra.runtime.output_dir = str(folder)
-    HydraConfig.instance().set_config(config)
-    task = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
-    typed: Any = OmegaConf.to_container(config.hydra.overrides.task)
-    context.callbacks.on_job_start(config=config, task_function=task_function)
-    chosen = settings(task)
-    about = {**files(task, chosen), IDENTITY: identity(chosen.collection, chosen.method)}
-    keys = {key: getattr(chosen, key) for key in ("method", "workers", "threads", "timing")}
-    cell = SweepCell(number=number, run=chosen.run(folder), about=about, **keys)
-    return cell, JobReturn(overrides=typed, cfg=task, hydra_cfg=config, working_dir=str(Path.cwd()))
-
-
-def _end(context: Any, cell: SweepCell, job: JobReturn, ended: Ended) -> None:
-    job.status = JobStatus.FAILED if ended.error else JobStatus.COMPLETED
-    if ended.error is not None:
-        job.return_value = ended.error
+    missing = [cell for cell in cells if cell.about]
+    yield from ((cell.number, finished_before(cell.folder)) for cell in cells if not cell.about)
+    if not missing:
+        return
+    timing = any(cell.timing for cell in missing)
+    groups: dict[str, list[GridCell]] = {}
+    for cell in sorted(missing, key=lambda cell: cell.method.tau or 0):
+        groups.setdefault(str(cell.number) if timing else cell.join_key, []).append(cell)
+    sources = {cell.input_key: Source.of(cell.run.collection, cell.method) for cell in missing}
+    plan = f"{counted(len(missing), 'cell')}, {counted(len(sources), 'reading')}, {counted(len(groups), 'join')}"
+    sys.stdout.write(f"{plan}{', each alone' if timing else ''}\n")
+    sys.stdout.flush()
+    began = perf_counter()
+    stored = dict(zip(sources, read_together(list(sources.values()), inputs, missing[0].run.engine), strict=True))
+    seconds = perf_counter() - began
+    costs = [_cost(group, stored[group[0].input_key]) for group in groups.values()]
+    contended = not timing and is_worth_a_pool(costs, missing[0].workers)
+    tasks = [_task(group, stored, seconds, contended=contended) for group in groups.values()]
+    numbers = [[cell.number for cell in group] for group in groups.values()]
+    ended: Iterator[tuple[int, Any]]
+    if timing:
+        ended = ((k, alone(task) or []) for k, task in enumerate(tasks))
     else:
-        job.return_value = None if ended.metrics is None else ended.metrics["f1"]
-    context.callbacks.on_job_end(config=job.hydra_cfg, job_return=job, ended=ended)
+        ended = spread(_called, tasks, costs, missing[0].workers)
+    for k, rows in ended:
+        yield from zip(numbers[k], rows, strict=True)
 
 
-def _figures(ended: Ended) -> str:
-    if ended.error is not None:
-        return sentence(ended.error)
-    metrics = ended.metrics or {}
-    quality = "" if metrics["f1"] is None else f"F1 {metrics['f1']:.3f}, "
-    return f"{quality}{metrics['pairs']:,} pairs"
+def _task(group: Sequence[GridCell], stored: Mapping[str, Any], seconds: float, *, contended: bool) -> Any:
+    """Return the cells of a group, which share a join, as a task."""
+    from experiments.evaluate import RunCells, commit_of_code
+    from spotsigs.arrays.parallel import all_cores
+
+    processes = min(group[0].workers, all_cores())
+    return RunCells(
+        methods=[cell.method for cell in group],
+        runs=[cell.run for cell in group],
+        about=[cell.about for cell in group],
+        stored=stored[group[0].input_key],
+        seconds=seconds,
+        threads=min(all_cores(), max(2, all_cores() // processes)) if contended else None,
+        commit=commit_of_code(),
+    )
+
+
+def _cost(group: Sequence[GridCell], stored: Any) -> float:
+    from experiments.evaluate import cost_of
+
+    taus = [cell.method.tau for cell in group if cell.method.tau]
+    return cost_of(stored, min(taus, default=1.0), len(group))
+
+
+def _called(task: Any) -> Any:
+    return task()
+
+
+def finished_before(folder: Path) -> Cell:
+    """Return the figures of a run that has finished."""
+    from experiments.harness.cells import cell_of
+    from spotsigs.output_files import read_json
+
+    about = read_json(folder / "run.json")
+    return cell_of(read_json(folder / COMPLETE), **{key: about[key] for key in ("seed", "commit", "contended")})
+
+
+def _end(job: JobReturn, row: Cell | Exception) -> None:
+    failed = isinstance(row, Exception)
+    job.status = JobStatus.FAILED if failed else JobStatus.COMPLETED
+    job.return_value = row if isinstance(row, Exception) else row["f1"]
+
+
+def _figures(row: Cell | Exception) -> str:
+    if isinstance(row, Exception):
+        return sentence(row)
+    quality = "" if row["f1"] is None else f"F1 {row['f1']:.3f}, "
+    return f"{quality}{row['pairs']:,} pairs"
 
 
 class SweepSummary(Callback):
@@ -156,31 +170,32 @@ class SweepSummary(Callback):
         os.environ[SWEEP] = str(folder)
         (folder / JOBS).unlink(missing_ok=True)
         self.jobs: dict[int, dict[str, Any]] = {}
-        self.ended: dict[int, Ended] = {}
+        self.rows: dict[int, Cell] = {}
         chosen = any(word.startswith("hydra.sweeper.direction=") for word in config.hydra.overrides.hydra)
         if "direction" in config.hydra.sweeper and not chosen:
             config.hydra.sweeper.direction = "maximize"
 
-    def on_job_end(self, config: Any, job_return: Any = None, *, ended: Ended | None = None, **_: Any) -> None:
-        """Store a job that has finished, with its figures; list one that another launcher runs in its process."""
-        run = Path(config.hydra.runtime.output_dir)
-        if SWEEP not in os.environ or not (run / COMPLETE).is_file():
+    def on_job_end(
+        self, config: Any, job_return: Any = None, *, cell: GridCell | None = None, row: Any = None, **_: Any
+    ) -> None:
+        """Store the figures of a cell that has finished; list a job that another launcher runs in its process."""
+        if SWEEP not in os.environ or isinstance(row, Exception):
             return
-        number = config.hydra.job.num
-        job = {"number": number, "words": list(config.hydra.overrides.task), "folder": str(run)}
-        if ended is not None:
-            self.jobs[number], self.ended[number] = job, ended
+        if cell is not None:
+            words = {"number": cell.number, "words": list(cell.words), "folder": str(cell.folder)}
+            self.jobs[cell.number], self.rows[cell.number] = words, row
             return
-        folder = Path(os.environ[SWEEP])
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / JOBS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(job) + "\n")
+        run, folder = Path(config.hydra.runtime.output_dir), Path(os.environ[SWEEP])
+        if (run / COMPLETE).is_file():
+            job = {"number": config.hydra.job.num, "words": list(config.hydra.overrides.task), "folder": str(run)}
+            folder.mkdir(parents=True, exist_ok=True)
+            with (folder / JOBS).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(job) + "\n")
 
     def on_multirun_end(self, config: Any, **_: Any) -> None:
         """Write and print the table; draw the figure."""
         from experiments.harness.cells import write_cells
-        from experiments.harness.sweep_cells import finished_before
-        from experiments.show.sweep import swept_keys, write_sweep
+        from experiments.show.sweep import swept_keys, typed, write_sweep
 
         folder = Path(os.environ.pop(SWEEP))
         shutil.rmtree(folder / "inputs", ignore_errors=True)
@@ -190,20 +205,14 @@ class SweepSummary(Callback):
         if not self.jobs:
             return
         finished = [job for _, job in sorted(self.jobs.items())]
-        swept = swept_keys(finished)
-        cells = [
-            _cell(job, self.ended.get(job["number"]) or finished_before(job["number"], Path(job["folder"])), swept)
-            for job in finished
-        ]
+        swept = [key for key in swept_keys(finished) if key not in ("tau", "data", "seed")]
+        cells = []
+        for job in finished:
+            row = self.rows.get(job["number"]) or finished_before(Path(job["folder"]))
+            words = typed(job)
+            label = " ".join(f"{key}={words[key]}" for key in swept if key in words)
+            cells.append(row | {"method": label or row["method"]})
         write_cells(folder, cells)
-        print(write_sweep(folder, finished, cells))  # noqa: T201
-
-
-def _cell(job: Mapping[str, Any], ended: Ended, swept: Sequence[str]) -> Cell:
-    """Return the figures of a finished job, whose method is named by its swept choices."""
-    from experiments.harness.cells import cell_of
-    from experiments.show.sweep import typed
-
-    words = typed(job)
-    label = " ".join(f"{key}={words[key]}" for key in swept if key in words and key not in ("tau", "data", "seed"))
-    return cell_of(ended.metrics or {}, label=label, **(ended.origin or {}))
+        for text in write_sweep(folder, finished, cells):
+            sys.stdout.write(f"{text}\n")
+            sys.stdout.flush()

@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -110,6 +110,41 @@ class Processes(WorkerEngine):
             WINDOW * workers,
             interrupted=lambda: _kill_workers(_executor(workers)),
         )
+
+    def as_ended(
+        self, function: Callable[[Task], Result], tasks: Sequence[Task]
+    ) -> Generator[tuple[int, Result], None, None]:
+        """Yield the number and the result of each task as it ends; tasks begin in their order.
+
+        Tasks that were running or waiting when a worker died run again.
+        """
+        from concurrent.futures import as_completed
+        from concurrent.futures.process import BrokenProcessPool
+
+        workers, broken = self.processes, 0
+        if not workers:
+            yield from enumerate(map(function, tasks))
+            return
+        waiting = dict(enumerate(tasks))
+        while waiting:
+            futures = {_executor(workers).submit(function, task): number for number, task in waiting.items()}
+            try:
+                for future in as_completed(futures):
+                    result = future.result()
+                    del waiting[futures[future]]
+                    broken = 0
+                    yield futures[future], result
+            except BrokenProcessPool as error:
+                broken += 1
+                if broken > ATTEMPTS:
+                    message = f"a worker process died {broken} times: is there enough memory? ({_first_line(error)})"
+                    raise InputError(message) from error
+            except KeyboardInterrupt:  # a pool would wait for the tasks of its workers
+                _kill_workers(_executor(workers))
+                raise
+            finally:
+                for future in futures:
+                    future.cancel()
 
 
 _RAN_HERE: set[str] = set()

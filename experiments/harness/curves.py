@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,28 +11,16 @@ import numpy as np
 
 from experiments.claims.facts import Fact
 from experiments.harness.cells import Cell
-from experiments.harness.extracted_collections import Stored
-from experiments.resample import RESAMPLES as CROSSED
 from experiments.resample import (
-    Levels,
-    PairsOfLevels,
-    crossed_averages,
     mean_of_defined,
     resampled_fact,
-    sites_of,
 )
 from spotsigs.errors import require
 from spotsigs.evaluation.metrics import (
     MEASURES,
-    RESAMPLES,
     ends,
-    resampled,
-    resampled_micro,
-    tallies,
 )
-from spotsigs.method import Method
 from spotsigs.records import FloatArray
-from spotsigs.runs.result import Result
 
 STEP = 0.02
 """Distance between a quality curve's thresholds; the paper's 0.4 and 0.44 are among them."""
@@ -52,64 +40,6 @@ def thresholds(step: float, *more: float | None) -> list[float]:
     return sorted({*(round(number / count, 6) for number in range(1, count + 1)), *(tau for tau in more if tau)})
 
 
-def quality_curve(
-    *, stored: Stored, method: Method, taus: Sequence[float], data: str, pairs: bool = False
-) -> dict[str, Any]:
-    """Evaluate a method at each threshold.
-
-    One join serves all thresholds of a verified matcher, see `spotsigs.in_memory.Joined`.
-
-    Parameters
-    ----------
-    stored : Stored
-        Signatures of a collection with truth.
-    method : Method
-        Method; its threshold is replaced.
-    taus : sequence of float
-        Thresholds, ascending; empty for a matcher without one.
-    data : str
-        Name of the collection.
-    pairs : bool
-        Return the pairs at the best threshold.
-
-    Returns
-    -------
-    dict
-        ``cells``: the figures at each threshold, see `spotsigs.runs.result.Result.metrics`; ``true, false, missed``:
-        pairs by threshold and truth cluster; ``crossed``: averages in samples of stories and sites
-        where sites are known, which the intervals of precision, recall and F1 then have; ``best``: with `pairs`, the
-        pairs ``(i, j)`` at the best threshold.
-    """
-    joined = stored.joined(method)
-    truth = stored.truth(judged=True)
-    thresholds: list[float | None] = list(taus) or [None]
-    has_curve = method.tau is not None or thresholds == [None]
-    require(has_curve, f"{method.matcher.label} has no threshold to draw a curve over")
-    serial = replace(method, matcher=method.matcher.with_threads(1))
-    levels = None
-    sites = sites_of(stored.source.collection, stored.signatures().doc_ids)
-    if truth.judged is None and sites is not None:
-        levels = Levels.of(truth, sites)
-        drawn = levels.drawn(CROSSED)
-    counts, cells, crossed, best = [], [], [], None
-    for tau in thresholds:
-        matched = joined(serial.at(tau).matcher)
-        counts.append(tallies(matched.pairs, truth))
-        cells.append(Result.of(serial.at(tau), data, stored.source.collection, matched, truth=truth).metrics)
-        if levels is not None:
-            every = PairsOfLevels.of(matched.pairs, truth, levels, [0.0])
-            crossed.append(crossed_averages(every, drawn)[..., 0])
-            cells[-1]["intervals"] |= dict(zip(MEASURES, ends(crossed[-1].T).T.tolist(), strict=True))
-        if pairs and (best is None or np.nan_to_num(cells[-1]["f1"]) > best[0]):
-            best = np.nan_to_num(cells[-1]["f1"]), matched.pairs
-    return {
-        "cells": cells,
-        "crossed": np.round(np.stack(crossed, axis=-1), 6).tolist() if crossed else None,
-        **{name: [c[m].tolist() for c in counts] for m, name in enumerate(("true", "false", "missed"))},
-        "best": None if best is None else [best[1].i.tolist(), best[1].j.tolist()],
-    }
-
-
 @dataclass(frozen=True)
 class Curve:
     """Quality of one method over thresholds.
@@ -117,7 +47,7 @@ class Curve:
     Attributes
     ----------
     value : dict
-        Result of `quality_curve`.
+        Result of `experiments.evaluate.evaluated`.
     rows : list of dict
         Cells as rows of the table of cells.
     """
@@ -137,15 +67,9 @@ class Curve:
         return [float(cell["tau"]) for cell in self.cells if cell["tau"] is not None]
 
     @cached_property
-    def tallies(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """True, false and missed pairs, each of shape (thresholds, clusters)."""
-        return (np.array(self.value["true"]), np.array(self.value["false"]), np.array(self.value["missed"]))
-
-    @cached_property
-    def crossed(self) -> FloatArray | None:
-        """Precision, recall and F1 in samples of stories and sites, shape (3, samples, thresholds)."""
-        crossed = self.value.get("crossed")
-        return None if crossed is None else np.array(crossed, float)
+    def crossed(self) -> FloatArray:
+        """Precision, recall and F1 in the samples of `experiments.resample`, shape (3, samples, thresholds)."""
+        return np.array(self.value["crossed"], float)
 
     def values(self, figure: str) -> FloatArray:
         """Return a figure of the cells by threshold, NaN where it is undefined."""
@@ -197,13 +121,9 @@ def pooled(curves: Sequence[Curve]) -> Curve:
         _mean_cell(same) | {"intervals": dict(zip(MEASURES, interval.T.tolist(), strict=True))}
         for same, interval in zip(zip(*(curve.cells for curve in curves), strict=True), intervals, strict=True)
     ]
-    of_pairs = {
-        name: np.concatenate([curve.value[name] for curve in curves], axis=1).tolist()
-        for name in ("true", "false", "missed")
-    }
     rows = [_mean_cell(same) for same in zip(*(curve.rows for curve in curves), strict=True)]
     rows = [{key: None if key.endswith(("_low", "_high")) else value for key, value in row.items()} for row in rows]
-    return Curve(first.value | of_pairs | {"cells": cells, "crossed": samples.tolist()}, rows)
+    return Curve(first.value | {"cells": cells, "crossed": samples.tolist()}, rows)
 
 
 def _mean_cell(cells: Sequence[Cell]) -> Cell:
@@ -217,26 +137,9 @@ def _mean_cell(cells: Sequence[Cell]) -> Cell:
     return mean
 
 
-def paired_samples(points: Sequence[tuple[Curve, int]], resamples: int | None = None) -> FloatArray:
-    """Return the micro averages of curves over one collection at a position each, in the same bootstrap samples.
-
-    Returns
-    -------
-    ndarray of float64, shape (points, 3, samples)
-        Precision, recall and F1 of each sample of stories and sites, where they are known; of stories alone with
-        `resamples`, their number.
-    """
-    crossed = [curve.crossed[:, :, at] for curve, at in points if curve.crossed is not None]
-    if resamples is None and len(crossed) == len(points):
-        return np.stack(crossed)
-    resamples = resamples or RESAMPLES
-    table = np.concatenate([[tally[at] for tally in curve.tallies] for curve, at in points])
-
-    def averages(kinds: FloatArray, drawn: FloatArray) -> FloatArray:
-        of_points = kinds.reshape(len(points), 3, -1)
-        return np.concatenate([resampled_micro((of[0], of[1], of[2]), drawn) for of in of_points])
-
-    return resampled(table, averages, resamples).reshape(len(points), 3, resamples)
+def paired_samples(points: Sequence[tuple[Curve, int]]) -> FloatArray:
+    """Return precision, recall and F1 of curves at a position each, in the same samples, (points, 3, samples)."""
+    return np.stack([curve.crossed[:, :, at] for curve, at in points])
 
 
 def compared(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.harness.result_cache import code_checksum
+from experiments.harness.used_code import checksum_of_source
 from spotsigs.contracts import Shard, SignatureScheme, VectorCollection
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
@@ -75,6 +75,11 @@ class Stored:
     source: Source
     checksum: str
     path: Path = field(repr=False, compare=False)
+
+    @property
+    def occurrences(self) -> int:
+        """Number of distinct signatures of all documents together."""
+        return len(opened(self.path, "signatures").array("hashes", np.uint64))
 
     def signatures(self) -> Signatures:
         """Return a writable copy of the signatures in memory, as kernels require."""
@@ -206,7 +211,8 @@ def _in_each(shard: Shard, *, ways: Sequence[tuple[Any, SignatureScheme, bool]])
 
 def _path(source: Source, folder: Path) -> Path:
     """Return the path of a source's store, which its content, the code and the collection's files determine."""
-    parts: list[Any] = [source_of(source.collection, source.text, source.signature), code_checksum()]
+    code = checksum_of_source(source.collection, source.text, source.signature)
+    parts: list[Any] = [source_of(source.collection, source.text, source.signature), code]
     if source.duplicates is not Sameness.off:
         parts.append(source.duplicates.value)
     parts += ["grams"] * source.grams

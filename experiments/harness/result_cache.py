@@ -5,31 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from threading import Event, Thread
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import Any
 
 from tqdm import tqdm
 
+from experiments.evaluate import START_SECONDS, Ticking, alone, spread
 from experiments.harness.machine_load import wait_until_quiet
-from spotsigs.engines import Processes, end_with, end_workers
+from experiments.harness.used_code import checksum_of, modules_of
 from spotsigs.output_files import read_json, write_json
-from spotsigs.progress import SECONDS
 from spotsigs.runs.provenance import provenance
 
-ROOT = Path(__file__).parents[2]
-CODE = ("spotsigs", "baselines", "data", "experiments/harness")
-"""Folders of the checkout whose source and data files decide results."""
-DOORS = ("spotsigs/cli.py", "spotsigs/api.py", "spotsigs/__main__.py")
-"""Files that decide none: no stage imports them (import-linter)."""
-CODE_SUFFIXES = (".py", ".toml", ".txt", ".csv", ".html")
 ATTEMPTS = 3
 """Runs of a task whose times other processes disturb."""
 SHOWN = 1_000
@@ -38,24 +28,6 @@ SHOWN = 1_000
 LOG = logging.getLogger(__name__)
 
 _provenance = cache(provenance)
-
-
-@cache
-def code_checksum() -> str:
-    """Return the SHA-256 of the files of code and of data that decide results."""
-    digest = hashlib.sha256()
-    files = (path for folder in CODE for path in (ROOT / folder).rglob("*.*") if "cache" not in path.parts)
-    for path in sorted(path for path in files if path.suffix in CODE_SUFFIXES):
-        name = path.relative_to(ROOT).as_posix()
-        if name not in DOORS:
-            digest.update(name.encode() + path.read_bytes())
-    return digest.hexdigest()
-
-
-def checksum_of_module(name: str) -> str:
-    """Return the SHA-256 of the file of an imported module; empty for code without a file."""
-    path = getattr(sys.modules[name], "__file__", None)
-    return "" if path is None else hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +46,15 @@ class Task:
     limit : float or None
         Wall seconds after which a task with ``alone`` is stopped; its result is then ``{"over_s": limit}``. A result
         within the limit serves any limit: it is not part of the key.
+    cost : float
+        Estimated seconds, by which tasks are spread.
     """
 
     function: Callable[..., dict[str, Any]]
     arguments: dict[str, Any]
     alone: bool = False
     limit: float | None = None
+    cost: float = START_SECONDS
 
     def key(self) -> dict[str, Any]:
         """Return all that the result depends on: the call, the source code, the versions of libraries."""
@@ -87,7 +62,7 @@ class Task:
         parts: dict[str, Any] = {
             "function": f"{module}.{self.function.__qualname__}",
             "arguments": {name: repr(value) for name, value in sorted(self.arguments.items())},
-            "code": f"{code_checksum()} {checksum_of_module(module)}",
+            "code": checksum_of(*sorted({module, *modules_of(*self.arguments.values())})),
             "versions": facts["versions"] | {"python": facts["python"]},
         }
         return parts | ({"machine": facts["machine"]} if self.alone else {})
@@ -130,13 +105,11 @@ class ResultCache:
         paths = [self.path(task) for task in tasks]
         missing = {path: task for path, task in zip(paths, tasks, strict=True) if not _is_finished(path, task)}
         began = perf_counter()
-        done: list[Path] = []
         bar = tqdm(total=len(tasks), initial=len(tasks) - len(missing), desc=describe, unit="cell", disable=None)
-        with bar, _ticking(bar, describe, done, len(missing)):
+        with bar, Ticking(bar, describe) as ticking:
             for path, value in self._computed(missing):
                 write_json(path, {"record": _provenance() | {"key": missing[path].key()}, "value": value})
-                done.append(path)
-                bar.update()
+                ticking.update()
         if missing:
             LOG.info("%s: %d cells, %.0f s", describe, len(missing), perf_counter() - began)
         results = [read_json(path) for path in paths]
@@ -154,9 +127,10 @@ class ResultCache:
         return self.folder / f"{task.function.__name__}-{digest[:24]}.json"
 
     def _computed(self, missing: dict[Path, Task]) -> Iterator[tuple[Path, dict[str, Any]]]:
-        concurrent = {path: task for path, task in missing.items() if not task.alone}
-        values = Processes(workers=self.workers).map(Task.__call__, concurrent.values())
-        yield from zip(concurrent, values, strict=True)
+        paths = [path for path, task in missing.items() if not task.alone]
+        tasks = [missing[path] for path in paths]
+        costs = [task.cost for task in tasks]
+        yield from ((paths[number], value) for number, value in spread(Task.__call__, tasks, costs, self.workers))
         for path, task in missing.items():
             if task.alone:
                 yield path, self._undisturbed(task)
@@ -165,34 +139,11 @@ class ResultCache:
         """Run a task in a new process, again if other processes disturbed it and there is patience."""
         for _ in range(ATTEMPTS if self.patience else 1):
             wait_until_quiet(self.patience)
-            result = _fresh_process(task)
+            stopped = {"over_s": task.limit}
+            result: dict[str, Any] = alone(task, task.limit) or stopped
             if not result.get("contended"):
                 break
         return result
-
-
-@contextmanager
-def _ticking(bar: Any, describe: str, done: Sequence[Path], total: int) -> Iterator[None]:
-    """Show the seconds since the last cell each second; without a terminal, log the finished cells at times."""
-    ended = Event()
-
-    def tick() -> None:
-        count, since, logged = 0, monotonic(), monotonic()
-        while not ended.wait(1.0):
-            now = monotonic()
-            if len(done) > count:
-                count, since = len(done), now
-            if not bar.disable:
-                bar.set_postfix_str(f"{now - since:.0f} s since the last")
-            elif now - logged >= SECONDS:
-                logged = now
-                LOG.info("%s: %d of %d cells, %.0f s since the last", describe, count, total, now - since)
-
-    Thread(target=tick, daemon=True).start()
-    try:
-        yield
-    finally:
-        ended.set()
 
 
 def _is_finished(path: Path, task: Task) -> bool:
@@ -226,17 +177,3 @@ def _shortened(text: str) -> str:
     if len(text) <= SHOWN:
         return text
     return f"{len(text):,} characters, SHA-256 {hashlib.sha256(text.encode()).hexdigest()}"
-
-
-def _fresh_process(task: Task) -> dict[str, Any]:
-    from loky import ProcessPoolExecutor
-
-    end_workers()  # idle workers of a sweep use memory
-    executor = ProcessPoolExecutor(max_workers=1, initializer=end_with, initargs=(os.getpid(),))
-    try:
-        result: dict[str, Any] = executor.submit(task).result(task.limit)
-        return result
-    except TimeoutError:
-        return {"over_s": task.limit}
-    finally:
-        executor.shutdown(wait=True, kill_workers=True)

@@ -13,8 +13,9 @@ from typing import Any
 
 from experiments.claims.facts import Fact, write_facts
 from experiments.config import NOT_OF_RESULTS, Settings, changed
+from experiments.evaluate import cost_of, evaluated
 from experiments.harness.cells import Cell, cell_of, write_cells
-from experiments.harness.curves import Curve, quality_curve
+from experiments.harness.curves import Curve
 from experiments.harness.extracted_collections import Source, Stored, read_together
 from experiments.harness.manifest import problems, record, target_of
 from experiments.harness.result_cache import ResultCache, Task
@@ -45,7 +46,9 @@ SEVERAL = "several collections"
 def task_of(function: Callable[..., dict[str, Any]], stored: Stored, method: Method, **more: Any) -> Task:
     """Return the call of a function on signatures, with a join of the same pairs."""
     method = replace(method, matcher=equally_exact(method.matcher))
-    return Task(function=function, arguments={"stored": stored, "method": method} | more)
+    taus = more.get("taus") or [method.tau or 1.0]
+    cost = cost_of(stored, min(taus), len(taus))
+    return Task(function=function, arguments={"stored": stored, "method": method} | more, cost=cost)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,21 +121,21 @@ class Work:
         return None if cell["contended"] else float(cell["parse_ms"])
 
     def curves(
-        self, methods: Mapping[str, Method], taus: Sequence[float] | None, describe: str, *, pairs: bool = False
+        self, methods: Mapping[str, Method], taus: Sequence[float] | None, describe: str, **more: bool
     ) -> dict[str, Curve]:
-        """Return the quality curve of every method by label, with the pairs at its best threshold if `pairs`.
+        """Return the quality curve of every method by label; `more` has arguments of `evaluated`.
 
         A matcher without a threshold has a single point; so has each, at its own, without `taus`.
         """
         stored, data = self.read_all(methods), self.settings.names["data"]
         tasks = [
             task_of(
-                quality_curve,
+                evaluated,
                 stored[label],
                 method,
                 taus=[] if method.tau is None else [method.tau] if taus is None else list(taus),
                 data=data,
-                pairs=pairs,
+                **more,
             )
             for label, method in methods.items()
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,8 @@ MOST_VALUES = 8
 Row = dict[str, Any]
 
 
-def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]], cells: Sequence[Row]) -> str:
-    """Write the table and the figure of a sweep; return the table and the paths.
+def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]], cells: Sequence[Row]) -> Iterator[str]:
+    """Write the table of a sweep and yield it; then draw its figure and yield the paths.
 
     Parameters
     ----------
@@ -51,20 +51,23 @@ def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]], cells: Sequence
     names = [column.name for column in table.columns]
     rows = [{name: row.get(name) for name in names} for row in table.rows]
     write_json(folder / "sweep.json", {"caption": table.caption, "rows": rows} | provenance())
-    drawn = _draw(folder, table, swept)
-    paths = [*([f"figure: {shown_path(drawn)}"] if drawn else []), f"sweep: {shown_path(folder)}"]
-    return "\n".join(["", table.text(), "", *paths])
+    yield f"\n{table.text()}\n"
+    if drawn := _draw(folder, table, swept):
+        yield f"figure: {shown_path(drawn)}"
+    yield f"sweep: {shown_path(folder)}"
 
 
 def sweep_table(folder: Path, jobs: Sequence[Mapping[str, Any]], cells: Sequence[Row]) -> Table:
     """Return the swept choices, as typed, and the columns of Table 1; published rows follow measured ones."""
     swept = swept_keys(jobs)
     rows: list[Row] = []
+    once: set[str] = set()
     for job, cell in zip(jobs, cells, strict=True):
         row = _row(folder, job, cell, swept)
         same = {key: value for key, value in row.items() if key not in ("folder", "peak_mb", *TIMES)}
-        if row["tau"] is None and any(same.items() <= other.items() for other in rows):
+        if row["tau"] is None and str(same) in once:
             continue  # a method without a threshold has one row
+        once.add(str(same))  # as text, in which figures that are not defined are equal
         rows.append(row)
         if (paper := published_row(cell | {"data": cell["collection"]}, job["words"])) is not None:
             paper |= {"idf": band_text(paper["idf_min"], paper["idf_max"]), "row": PUBLISHED}
@@ -131,7 +134,7 @@ def _mark_best(rows: Sequence[Row], swept: Sequence[str]) -> None:
     """Mark the row of the best F1 of each method: of the cells that differ in their threshold alone."""
     methods: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        if row["row"] == MEASURED and row["f1"] is not None:
+        if row["row"] == MEASURED and row["f1"] is not None and row["f1"] > 0:  # not if it is undefined
             methods.setdefault(_method(row, swept), []).append(row)
     for of_method in methods.values():
         if len(of_method) > 1:

@@ -63,7 +63,8 @@ TITLES = {
     "tau": ("τ", "g"), "k": ("k", ".0f"), "l": ("l", ".0f"), "spots": ("#Spots", ",.0f"), "mb": ("MB", ",.1f"),
     "documents": ("Documents", ",.0f"), "sort_hash_ms": ("Sort/Hash (ms)", ",.0f"),
     "cluster_ms": ("Clust. (ms)", ",.0f"), "total_ms": ("Total (ms)", ",.0f"), "precision": ("Prec.", ".3f"),
-    "recall": ("Rec.", ".3f"), "f1": ("F1", ".3f"), "from_published": ("F1 − published", "+.3f"),
+    "recall": ("Rec.", ".3f"), "f1": ("F1", ".3f"), "f1_held_out": ("F1 held out", ".3f"),
+    "from_published": ("F1 − published", "+.3f"),
     "macro_f1": ("Macro F1", ".3f"), "bcubed_f1": ("B-cubed F1", ".3f"), "lost": ("Lost", ".1%"),
     "left": ("Left", ".1%"), "kept": ("Kept", ",.0f"), "stories_lost": ("Stories lost", ",.0f"),
     "duplicates_left": ("Duplicates left", ",.0f"), "largest_cluster": ("Largest group", ",.0f"),
@@ -220,7 +221,7 @@ SHORT = {
     "Sort/Hash(msec)": "Hash", "Clust.(msec)": "Clust.", "Total(msec)": "Total", "Sort/Hash (ms)": "Hash",
     "Clust. (ms)": "Clust.", "Total (ms)": "Total", "#Spots": "Spots", "signature": "sig.",
     "− baseline, 95 %": "− baseline", "Macro F1": "Macro", "B-cubed F1": "B³", "Time (s)": "s", "Peak MB": "MB",
-    "F1 − published": "− publ.",
+    "F1 − published": "− publ.", "F1 held out": "held o.",
 }  # fmt: skip
 """Abbreviated heads of columns."""
 SHORT_VALUES = {"measured": "", "published": "publ.", "default": "def.", "best = default": "both", ABSENT: "-"}
@@ -230,7 +231,7 @@ def _short(text: str) -> str:
     """Return a value as a narrow table has it, such as ``.8-.92`` for a band or an interval."""
     if (band := re.fullmatch(r"\[(\S+), (\S+)\]|(\d\S*) to (\d\S*)", text)) is not None:
         text = "-".join(filter(None, band.groups()))
-    return SHORT_VALUES.get(text, re.sub(r"(?<!\d)0(?=\.\d)", "", text).replace(") *", ")*"))
+    return SHORT_VALUES.get(text, re.sub(r"(?<!\d)0(?=\.\d)", "", text))
 
 
 MATHS = {"τ": "tau", "ρ": "rho", "σ": "sigma", "α": "alpha", "≥": "ge", "≤": "le", "×": "times", "…": "dots"}

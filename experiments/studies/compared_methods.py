@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,24 +12,24 @@ import numpy as np
 from experiments.claims.facts import Fact
 from experiments.claims.published import published
 from experiments.harness.cells import Cell
-from experiments.harness.curves import Curve, ends, paired_samples
+from experiments.harness.curves import Curve
 from experiments.harness.study import Work
 from experiments.harness.timing import cost, quotient
-from experiments.resample import holm, positive_pairs
+from experiments.resample import holm, p_differs, positive_pairs
 from experiments.show.pair_lists import PairList, write_pair_lists
 from experiments.show.tables import PUBLISHED, TIMES, TITLES, Column, Table, band_text, titled
 from experiments.show.views import draw_by_method
 from spotsigs.errors import did_you_mean, require
+from spotsigs.evaluation.metrics import ends
 from spotsigs.method import Method
 from spotsigs.records import Truth
 from spotsigs.signatures.extract import texts
 
 DEFAULT, BEST, BOTH = "default", "best", "best = default"
 
-RESAMPLES = 10_000
-"""Bootstrap samples of a difference: enough for a small p-value after the correction for many methods."""
-
 LEVEL = 0.05
+UNDECIDED = "n.s."
+"""Mark of a difference that is not significant after Holm's correction."""
 
 FIRST_HIDDEN = ("difference", "difference_low", "difference_high", "p", "p_holm", "contended", "program", "typed")
 
@@ -132,7 +133,7 @@ class TableOfMethods:
     listed : int
         Pairs of each method in the lists of those that it finds or misses alone; no lists if 0.
     notes : list of str
-        Sentences below; ``{}`` is the baseline.
+        Sentences below; ``{}`` is the baseline, ``{resampled}`` what the samples draw.
     """
 
     name: str
@@ -201,7 +202,8 @@ class TableOfMethods:
         baseline = self._baseline(parts[0])
         rows = [row for part in parts for row in self.rows(part, baseline)]
         shown = [name for name in self.columns if name != "collection" or len(parts) > 1 or not self.ranked]
-        notes = tuple(note.replace("{}", baseline) for note in self.notes)
+        words = {"{}": baseline, "{resampled}": _resampled(parts)}
+        notes = tuple(reduce(lambda note, word: note.replace(word, words[word]), words, note) for note in self.notes)
         named = [name for name in ("collection", "text", "method", "idf") if name in shown]
         columns, caption = columns_of(shown, rows), self.caption or _shared(parts)
         table = Table(caption=caption, columns=columns, rows=rows, notes=notes, named=named)
@@ -255,25 +257,35 @@ def shown_seconds(timed: Mapping[str, Any]) -> Any:
 
 
 def _differences(points: Mapping[tuple[str, str], tuple[Curve, int]], baseline: str) -> dict[tuple[str, str], Cell]:
-    """Return the difference to the baseline of each point, at the best or default threshold of both."""
-    differences: dict[tuple[str, str], Cell] = {}
-    for (label, kind), point in points.items():
-        base = points.get((baseline, kind)) or points.get((baseline, BOTH)) or points[baseline, BEST]
-        if label == baseline or point[0].tallies[0].shape[1] != base[0].tallies[0].shape[1]:
-            continue  # a method that cannot read some page has other clusters
-        (one,), (other,) = (paired[2:3] for paired in paired_samples([point, base], RESAMPLES))
-        samples = np.nan_to_num(one) - np.nan_to_num(other)
-        value = float(np.nan_to_num(point[0].values("f1")[point[1]]) - np.nan_to_num(base[0].values("f1")[base[1]]))
-        beyond = min(np.sum(samples <= 0), np.sum(samples >= 0))
-        low, high = map(float, ends(samples))
-        p = min(1.0, 2 * float(beyond + 1) / (len(samples) + 1))
-        differences[label, kind] = {"difference": value, "difference_low": low, "difference_high": high, "p": p}
-    for key, p in holm({key: gap["p"] for key, gap in differences.items()}).items():
-        gap = differences[key]
-        mark = " *" if p < LEVEL else ""
-        gap["p_holm"] = p
-        gap["gap"] = "{difference:+.3f} ({difference_low:+.3f} to {difference_high:+.3f})".format(**gap) + mark
-    return differences | {key: {"gap": "baseline"} for key in points if key[0] == baseline}
+    """Return F1 of each point less that of the baseline, in the same samples.
+
+    At the best threshold of both this is F1 at thresholds that were chosen on other pages.
+    """
+    found: dict[tuple[str, str], Cell] = {}
+    curves = {label: curve for (label, _), (curve, _) in points.items()}
+    for (label, kind), (curve, _) in points.items():
+        name = "default" if kind == DEFAULT else "held_out"
+        values = np.array(curve.value[name])
+        found[label, kind] = {"gap": "baseline"} | ({} if kind == DEFAULT else {"f1_held_out": float(values[0])})
+        if label != baseline:
+            gaps = values - np.array(curves[baseline].value[name])
+            low, high = map(float, ends(gaps[1:]))
+            figures = {"difference": float(gaps[0]), "difference_low": low, "difference_high": high}
+            found[label, kind] |= figures | {"p": p_differs(gaps[1:])}
+    for key, p in holm({key: cell["p"] for key, cell in found.items() if "p" in cell}).items():
+        cell = found[key]
+        cell["p_holm"] = p
+        text = "{difference:+.3f} ({difference_low:+.3f} to {difference_high:+.3f})".format(**cell)
+        cell["gap"] = text if p < LEVEL else f"{text} {UNDECIDED}"
+    return found
+
+
+def _resampled(parts: Sequence[OnCollection]) -> str:
+    """Return what the samples of the parts draw."""
+    sited = {next(iter(part.curves.values())).value["sited"] for part in parts}
+    if len(sited) > 1:
+        return "stories, and of sites where they are known"
+    return "stories and sites" if True in sited else "stories, as no sites are known"
 
 
 def _shared(parts: Sequence[OnCollection]) -> str:

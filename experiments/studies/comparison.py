@@ -208,7 +208,9 @@ class MethodComparison(Experiment):
             }
             if some:
                 taus = thresholds(step, *more) if step else None
-                curves |= work.curves(some, taus, name, pairs=self.table.get("listed", 0) > 0)
+                curves |= work.curves(
+                    some, taus, name, listed=self.table.get("listed", 0) > 0, compared=self.table.get("ranked", False)
+                )
         return {label: curves[label] for label in methods}
 
     def _drawn(self, name: str, view: View, parts: list[OnCollection]) -> str:

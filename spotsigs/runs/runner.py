@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain, islice
@@ -19,6 +19,7 @@ from spotsigs.clustering.tables import write_tables
 from spotsigs.clustering.text_kept import MOST_BYTES
 from spotsigs.contracts import CopyableCollection
 from spotsigs.errors import require
+from spotsigs.evaluation.metrics import Interval
 from spotsigs.evaluation.text_lost import TextLost, text_lost
 from spotsigs.formats.writers import copy_errors, prepare_copy, print_kept, publish_copy, require_free
 from spotsigs.in_memory import Joined
@@ -55,6 +56,7 @@ def execute(
     contended: bool = False,
     joined: Joined | None = None,
     about: Mapping[str, str] | None = None,
+    intervals: Callable[[Result], Mapping[str, Interval]] | None = None,
 ) -> Result:
     """Run a method, and replace the results in the run's folder at once.
 
@@ -68,6 +70,8 @@ def execute(
         Signatures and pairs that runs in memory share.
     about : mapping of str to str, optional
         Files with the configuration of the run, by their names in the folder ``.hydra``.
+    intervals : callable, optional
+        Returns intervals of figures of quality, in place of those by resampling clusters.
     """
     copy, target = _free_copy(run), as_path(run.output.folder)
     require_of_run(target, TABLES)
@@ -82,6 +86,9 @@ def execute(
             with publishing(folder, RUN, COMPLETE, OPTIONAL) as new:
                 with within_budget(run) as memory, task_log() as log_of_tasks:
                     result = compute(method, run, joined)
+                    if intervals is not None and result.quality is not None:
+                        known = {**result.quality.intervals, **intervals(result)}
+                        result = replace(result, quality=replace(result.quality, intervals=known))
                     if run.output.copy is not None:
                         with in_caller("text lost"):
                             result = replace(result, text_lost=_text_lost(result, run))

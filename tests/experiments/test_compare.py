@@ -59,10 +59,15 @@ def test_differences_are_paired_and_corrected(results):
     same = table.loc["again", "best"]
     assert (same["difference"], same["difference_low"], same["difference_high"], same["p_holm"]) == (0, 0, 0, 1)
     worse = table.loc["imatch, spotsigs", "best = default"]
-    assert worse["difference"] == pytest.approx(worse["f1"] - table.loc["spotsigs", "best"]["f1"])
+    base = table.loc["spotsigs", "best"]
+    assert worse["difference"] == pytest.approx(worse["f1_held_out"] - base["f1_held_out"])
+    assert 0 < base["f1_held_out"] <= base["f1"]
+    default, of_base = table.loc["shingles1", "default"], table.loc["spotsigs", "default"]
+    assert default["difference"] == pytest.approx(default["f1"] - of_base["f1"])
     assert worse["difference_low"] <= worse["difference"] <= worse["difference_high"] < 0
     assert worse["p"] < worse["p_holm"] < 0.05
-    assert worse["gap"].endswith(" *")
+    assert worse["gap"].endswith(")")
+    assert table["gap"].str.endswith(" n.s.").equals(table["p_holm"] >= 0.05)
     tested = table["p"].dropna().sort_values()
     assert table.loc[tested.index[0], "p_holm"] == pytest.approx(min(1, tested.iloc[0] * len(tested)))
 

@@ -11,14 +11,16 @@ import pytest
 from runs import configured, read
 
 from baselines.imatch import IMatch
-from experiments.harness.curves import Curve, compared, paired_samples, pooled, quality_curve, thresholds
+from experiments.evaluate import evaluated, intervals_of
+from experiments.harness.curves import Curve, compared, paired_samples, pooled, thresholds
 from experiments.harness.extracted_collections import Source
+from experiments.resample import RESAMPLES, Levels, PairsOfLevels, crossed_averages
 from experiments.studies.compared_methods import OnCollection
 from experiments.studies.comparison import MethodComparison
 from spotsigs.contracts import ThresholdMatcher
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.evaluation.metrics import MEASURES, ends, evaluate, tallies
+from spotsigs.evaluation.metrics import MEASURES, ends, evaluate
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
 from spotsigs.method import Method
@@ -34,21 +36,22 @@ def drawn_curve(seed=0, clusters=12, taus=(0.2, 0.4, 0.6)):
     same = truth.labels[i] == truth.labels[j]
     similarity = np.clip(rng.normal(np.where(same, 0.55, 0.15), 0.15), 0.01, 1)
     pairs = Pairs.build(i, j, similarity, n)
-    counts = [tallies(pairs.at(tau), truth) for tau in taus]
-    value = {"cells": [{"tau": tau} | evaluate(pairs.at(tau), truth).figures() for tau in taus]}
-    value |= {name: [c[m].tolist() for c in counts] for m, name in enumerate(("true", "false", "missed"))}
+    levels = Levels.of(truth, None)
+    crossed = crossed_averages(PairsOfLevels.of(pairs, truth, levels, taus), levels.drawn(RESAMPLES))
+    cells = [{"tau": tau} | evaluate(pairs.at(tau), truth, resamples=0).figures() for tau in taus]
+    for k, cell in enumerate(cells):
+        cell["intervals"] = intervals_of(crossed[..., k])
+    value = {"cells": cells, "crossed": crossed.tolist()}
     return Curve(json.loads(json.dumps(value))), pairs, truth
 
 
-def test_paired_samples_are_of_the_same_measures():
-    """The differences of a study are drawn by other samples than the intervals of its cells."""
+def test_differences_are_drawn_by_the_samples_of_the_intervals():
     curve, _, _ = drawn_curve()
     other, _, _ = drawn_curve(seed=1)
     samples = paired_samples([(curve, 1), (other, 1), (curve, 1)])
     for m, measure in enumerate(MEASURES):
         for k, one in enumerate((curve, other)):
-            np.testing.assert_allclose(ends(samples[k, m]), one.interval(measure)[:, 1], atol=0.02)
-            assert samples[k, m].mean() == pytest.approx(one.values(measure)[1], abs=0.02)
+            np.testing.assert_allclose(ends(samples[k, m]), one.interval(measure)[:, 1])
     np.testing.assert_array_equal(samples[0], samples[2])
 
 
@@ -57,7 +60,7 @@ def test_best_and_difference():
     assert curve.values("f1")[curve.best] == max(curve.values("f1"))
     same = compared("x", curve, curve)
     assert (same.value, same.low, same.high) == (0, 0, 0)
-    worse = Curve({name: values[:1] for name, values in curve.value.items()})
+    worse = Curve({"cells": curve.value["cells"][:1], "crossed": curve.crossed[..., :1].tolist()})
     difference = compared("x", curve, worse)
     assert difference.low <= difference.value <= difference.high
     assert difference.value > 0
@@ -83,7 +86,6 @@ def test_pooled_curves_have_the_mean_and_its_interval():
     samples = np.mean([curve.crossed for curve in curves], axis=0)
     np.testing.assert_allclose(mean.interval("recall"), np.quantile(samples[1], [0.025, 0.975], axis=0))
     assert np.isnan(mean.interval("macro_f1")).all()
-    assert mean.tallies[0].shape[1] == sum(curve.tallies[0].shape[1] for curve in curves)
     row = mean.row(1)
     assert (row["f1"], row["method"], row["lost_low"]) == (pytest.approx(expected[1]), "m", None)
     assert (row["f1_low"], row["f1_high"]) == tuple(mean.interval("f1")[:, 1])
@@ -101,15 +103,15 @@ def test_a_curve_needs_truth(tmp_path):
     collection = configured("data=wt10g_like", "data.documents=100").collection
     vectors = read(Source(collection=collection), tmp_path, Serial())
     with pytest.raises(ValueError, match="has no truth"):
-        quality_curve(stored=vectors, method=Method(matcher=SpotSigs()), taus=[0.5], data="tiny")
+        evaluated(stored=vectors, method=Method(matcher=SpotSigs()), taus=[0.5], data="tiny")
 
 
 def test_curve_of_a_matcher_without_threshold(stored):
-    curve = Curve(quality_curve(stored=stored, method=Method(matcher=IMatch()), taus=[], data="tiny"))
+    curve = Curve(evaluated(stored=stored, method=Method(matcher=IMatch()), taus=[], data="tiny"))
     assert curve.taus == []
     assert curve.values("f1").shape == (1,)
     with pytest.raises(ValueError, match="no threshold to draw a curve over"):
-        quality_curve(stored=stored, method=Method(matcher=IMatch()), taus=[0.5], data="tiny")
+        evaluated(stored=stored, method=Method(matcher=IMatch()), taus=[0.5], data="tiny")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,11 +127,11 @@ class Unverified(ThresholdMatcher):
 
 def test_an_unverified_matcher_runs_at_each_threshold_of_its_curve(stored):
     exact, unverified = [
-        quality_curve(stored=stored, method=Method(matcher=matcher), taus=[0.2, 0.5, 0.8], data="tiny")
+        evaluated(stored=stored, method=Method(matcher=matcher), taus=[0.2, 0.5, 0.8], data="tiny")
         for matcher in (Unverified(), SpotSigsTight())
     ]
     assert [cell["pairs"] for cell in exact["cells"]] == [cell["pairs"] for cell in unverified["cells"]]
-    assert exact["true"] == unverified["true"]
+    np.testing.assert_array_equal(exact["crossed"], unverified["crossed"])
     assert len({cell["pairs"] for cell in exact["cells"]}) == 3
     assert [cell["joined_at"] for cell in unverified["cells"]] == [None, 0.2, 0.2]
 

@@ -245,7 +245,7 @@ class TestAll:
         ]
         cells = tmp_path / "results" / "cells"
         first = started(*words, program=["run.py"], start_new_session=True)
-        while len(list(cells.glob("quality_curve-*.json"))) < 2:
+        while len(list(cells.glob("evaluated-*.json"))) < 2:
             assert first.poll() is None
             time.sleep(0.05)
         os.killpg(first.pid, 9)

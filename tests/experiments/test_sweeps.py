@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
-import psutil
 import pytest
 from in_process import front_door, started
 from omegaconf import OmegaConf
@@ -130,6 +127,7 @@ class TestSweep:
     def test_timed_cells_run_alone_and_continue_where_they_were_stopped(self, tmp_path):
         command = ("-m", "data=tiny", "tau=0.3,0.6", "timing=true", "engine=serial", f"hydra.sweep.dir={tmp_path}")
         first = started(*command, program=["run.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert first.stdout.readline() == "2 cells, 1 reading, 2 joins, each alone\n"
         assert first.stdout.readline().startswith("1/2 tau=0.3")
         first.send_signal(signal.SIGINT)
         out, err = first.communicate(timeout=60)
@@ -147,22 +145,6 @@ class TestSweep:
         for run in runs:
             assert json.loads((run / "metrics.json").read_text())["joined_at"] is None
             assert json.loads((run / "run.json").read_text())["contended"] is False
-
-    @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-    def test_an_interrupt_while_workers_import_prints_no_traceback(self, tmp_path):
-        words, more = (*SWEEP, f"hydra.sweep.dir={tmp_path}"), {"text": True, "start_new_session": True}
-        run = started(*words, program=["run.py"], stderr=subprocess.PIPE, **more)
-        while not (
-            servers := [one for one in psutil.Process(run.pid).children() if "forkserver" in str(one.cmdline())]
-        ):
-            assert run.poll() is None
-            time.sleep(0.01)
-        time.sleep(0.3)
-        os.killpg(run.pid, signal.SIGINT)
-        _, err = run.communicate(timeout=60)
-        assert run.returncode == 130
-        assert "Traceback" not in err
-        assert psutil.wait_procs(servers, timeout=30)[1] == []
 
 
 ROWS = [

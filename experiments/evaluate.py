@@ -1,0 +1,268 @@
+"""The evaluator of cells: a collection is read once, joined once for all thresholds, and each cell evaluated.
+
+Joins are spread over worker processes, the largest first; what is timed runs alone, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Event, Thread
+from time import monotonic
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from experiments.harness.cells import Cell, cell_of
+from experiments.harness.extracted_collections import Stored
+from experiments.resample import (
+    RESAMPLES,
+    Levels,
+    PairsOfLevels,
+    crossed_averages,
+    f1_of_samples,
+    held_out_f1,
+    sites_of,
+)
+from spotsigs.engines import Processes, end_with, end_workers
+from spotsigs.errors import InputError, require
+from spotsigs.evaluation.metrics import MEASURES, Interval, ends
+from spotsigs.in_memory import Joined
+from spotsigs.method import Method
+from spotsigs.progress import SECONDS, log
+from spotsigs.records import FloatArray
+from spotsigs.runs.provenance import provenance
+from spotsigs.runs.result import Result
+from spotsigs.runs.runner import execute
+from spotsigs.runs.stages import Run
+
+START_SECONDS = 4.0
+"""Core seconds that the start of two worker processes takes: fewer are not worth a pool."""
+
+TaskT = TypeVar("TaskT")
+ResultT = TypeVar("ResultT")
+
+
+# cells
+
+
+def resampled_intervals(collection: Any, result: Result) -> dict[str, Interval]:
+    """Return the intervals of precision, recall and F1 over stories and sites; none where sites are not known."""
+    matched = result.matched
+    sites = sites_of(collection, matched.doc_ids)
+    truth = collection.truth(matched.doc_ids, matched.signatures.clusters, matched.skipped) if sites else None
+    if truth is None:
+        return {}
+    levels = Levels.of(truth, sites)
+    averages = crossed_averages(PairsOfLevels.of(matched.pairs, truth, levels, [0.0]), levels.drawn(RESAMPLES))
+    return intervals_of(averages[..., 0])
+
+
+def intervals_of(averages: FloatArray) -> dict[str, Interval]:
+    """Return the 95 % intervals of samples of precision, recall and F1, shape (3, samples)."""
+    low, high = ends(averages.T).tolist()
+    return {name: (low[k], high[k]) for k, name in enumerate(MEASURES)}
+
+
+def evaluated(
+    *,
+    stored: Stored,
+    method: Method,
+    taus: Sequence[float],
+    data: str,
+    listed: bool = False,
+    compared: bool = False,
+) -> dict[str, Any]:
+    """Evaluate a method at each threshold.
+
+    One join serves all thresholds of a nested matcher, see `spotsigs.in_memory.Joined`.
+
+    Parameters
+    ----------
+    stored : Stored
+        Signatures of a collection with truth.
+    method : Method
+        Method; its threshold is replaced.
+    taus : sequence of float
+        Thresholds, ascending; empty for a matcher without one.
+    data : str
+        Name of the collection.
+    listed : bool
+        Return the pairs at the best threshold.
+    compared : bool
+        Return F1 in the samples of a comparison.
+
+    Returns
+    -------
+    dict
+        ``cells``: the figures at each threshold, see `spotsigs.runs.result.Result.metrics`; ``crossed``: precision,
+        recall and F1 in bootstrap samples, shape (3, samples, thresholds), whose intervals they have where sites are
+        known (``sited``); ``best``: if `listed`, the pairs ``(i, j)`` at the best threshold; if `compared`, F1 in the
+        samples of `experiments.resample.held_out_f1`: ``held_out``, at thresholds chosen on other pages, and
+        ``default``, at that of the method.
+    """
+    joined, truth = stored.joined(method), stored.truth(judged=True)
+    thresholds: list[float | None] = list(taus) or [None]
+    has_curve = method.tau is not None or thresholds == [None]
+    require(has_curve, f"{method.matcher.label} has no threshold to draw a curve over")
+    serial = replace(method, matcher=method.matcher.with_threads(1))
+    sites = sites_of(stored.source.collection, stored.signatures().doc_ids)
+    levels = Levels.of(truth, sites)
+    drawn = levels.drawn(RESAMPLES)
+    cells, crossed, apart, best = [], [], [], None
+    for tau in thresholds:
+        matched = joined(serial.at(tau).matcher)
+        apart.append(PairsOfLevels.of(matched.pairs, truth, levels, [0.0]))
+        crossed.append(crossed_averages(apart[-1], drawn)[..., 0])
+        cells.append(Result.of(serial.at(tau), data, stored.source.collection, matched, truth=truth).metrics)
+        if sites is not None:
+            cells[-1]["intervals"] |= intervals_of(crossed[-1])
+        if listed and (best is None or np.nan_to_num(cells[-1]["f1"]) > best[0]):
+            best = np.nan_to_num(cells[-1]["f1"]), matched.pairs
+    value = {"cells": cells, "sited": levels.sited, "crossed": np.round(np.stack(crossed, axis=-1), 6).tolist()}
+    if compared:
+        if method.matcher.nested and taus:
+            lowest = joined(serial.at(thresholds[0]).matcher)
+            apart = [PairsOfLevels.of(lowest.pairs, truth, levels, taus)]
+        own = PairsOfLevels.of(joined(serial.matcher).pairs, truth, levels, [0.0])
+        value |= {"held_out": held_out_f1(apart).tolist(), "default": f1_of_samples(own).tolist()}
+    return value | {"best": None if best is None else [best[1].i.tolist(), best[1].j.tolist()]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCells:
+    """Cells that share a join and write the files of a run each; called in any process.
+
+    Attributes
+    ----------
+    methods, runs : sequence
+        Method and run of each cell, by ascending threshold.
+    about : sequence of mapping
+        Files of the folder ``.hydra`` of each.
+    stored : Stored
+        Signatures or vectors of the collection.
+    seconds : float
+        Wall seconds of their extraction.
+    threads : int or None
+        Threads of a kernel if the user sets no number; None if no other cells run at the same time.
+    commit : str or None
+        Commit of the code.
+    """
+
+    methods: Sequence[Method]
+    runs: Sequence[Run]
+    about: Sequence[Mapping[str, str]]
+    stored: Stored
+    seconds: float
+    threads: int | None
+    commit: str | None
+
+    def __call__(self) -> list[Cell | Exception]:
+        """Run the cells; return the figures of each, or its error."""
+        joined = self.stored.joined(self.methods[0], self.seconds)
+        return [self._run(k, joined) for k in range(len(self.runs))]
+
+    def _run(self, k: int, joined: Joined) -> Cell | Exception:
+        method, run, contended = self.methods[k], self.runs[k], self.threads is not None
+        if self.threads is not None and getattr(method.matcher, "threads", 1) is None:
+            method = replace(method, matcher=method.matcher.with_threads(self.threads))
+        try:
+            intervals = partial(resampled_intervals, run.collection)
+            result = execute(method, run, contended=contended, joined=joined, about=self.about[k], intervals=intervals)
+            return cell_of(result.metrics, seed=run.seed, commit=self.commit, contended=contended)
+        except Exception as error:  # noqa: BLE001 - the other cells run
+            return _sent(error)
+
+
+def cost_of(stored: Stored, tau: float, count: int) -> float:
+    """Return the estimated seconds of a join at a threshold, which grow with the signatures, and of its cells."""
+    return 4e-7 * stored.occurrences / max(tau, 0.05) + 0.1 * count
+
+
+def _sent(error: Exception) -> Exception:
+    """Return an error that another process can send."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # noqa: BLE001 - of any class
+        return InputError(f"{type(error).__name__}: {error}")
+    return error
+
+
+# processes
+
+
+def spread(
+    function: Callable[[TaskT], ResultT], tasks: Sequence[TaskT], costs: Sequence[float], workers: int
+) -> Iterator[tuple[int, ResultT]]:
+    """Yield the number and the result of each task as it ends, the largest first, on worker processes.
+
+    Without a pool, one after the other in this process, if the seconds that it saves are fewer than its start takes.
+    """
+    order = sorted(range(len(tasks)), key=lambda number: -costs[number])
+    if not is_worth_a_pool(costs, workers):
+        yield from ((number, function(tasks[number])) for number in order)
+        return
+    ended = Processes(workers=workers).as_ended(function, [tasks[number] for number in order])
+    yield from ((order[number], result) for number, result in ended)
+
+
+def is_worth_a_pool(costs: Sequence[float], workers: int) -> bool:
+    """Return whether worker processes save more of these estimated seconds than their start takes."""
+    processes = Processes(workers=workers).processes
+    in_parallel = max([*costs, sum(costs) / max(processes, 1)], default=0.0)
+    return processes > 1 and sum(costs) - in_parallel > START_SECONDS / 2
+
+
+def alone(task: Callable[[], ResultT], limit: float | None = None) -> ResultT | None:
+    """Return the result of a task in a new process; None if it was stopped after a limit of seconds."""
+    from loky import ProcessPoolExecutor
+
+    end_workers()  # idle workers use memory
+    executor = ProcessPoolExecutor(max_workers=1, initializer=end_with, initargs=(os.getpid(),))
+    try:
+        result: ResultT = executor.submit(task).result(limit)
+        return result
+    except TimeoutError:
+        return None
+    finally:
+        executor.shutdown(wait=True, kill_workers=True)
+
+
+class Ticking:
+    """Shows in a bar, each second, the seconds since something ended; without a terminal, in the log at times."""
+
+    def __init__(self, bar: Any, name: str) -> None:
+        self.bar, self.name = bar, name
+        self._ended, self._last, self._count = Event(), monotonic(), bar.n
+
+    def update(self, count: int = 1) -> None:
+        """Count what ended."""
+        self._last, self._count = monotonic(), self._count + count
+        self.bar.update(count)
+
+    def __enter__(self) -> Self:
+        Thread(target=self._tick, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+
+    def _tick(self) -> None:
+        logged = monotonic()
+        while not self._ended.wait(1.0):
+            now = monotonic()
+            if not self.bar.disable:
+                self.bar.set_postfix_str(f"{now - self._last:.0f} s since the last")
+            elif now - logged >= SECONDS:
+                logged = now
+                done = f"{self.name}: {self._count} of {self.bar.total}"
+                log.info("%s cells, %.0f s since the last", done, now - self._last)
+
+
+def commit_of_code() -> str | None:
+    """Return the commit of the code."""
+    commit: str | None = provenance()["commit"]
+    return commit

@@ -1,0 +1,118 @@
+"""The code that results depend on: the modules that a method and a collection use, by their imports."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("spotsigs", "baselines", "data", "experiments")
+"""Packages of the checkout whose imports are followed."""
+EVERY = ("spotsigs.method", "spotsigs.runs.result", "experiments.resample", "experiments.evaluate")
+"""Modules that decide the figures of every cell: from pages to pairs, decisions and quality."""
+DOORS = (
+    *("spotsigs.engines", "spotsigs.spelling", "spotsigs.errors", "spotsigs.defaults", "spotsigs.progress"),
+    *("spotsigs.runs.runner", "spotsigs.runs.stages", "spotsigs.runs.provenance", "spotsigs.output_files"),
+    *("experiments.config", "experiments.run_folders", "experiments.show", "experiments.claims"),
+)
+"""Modules and packages that decide no figure: where tasks run, how options are typed and results are shown."""
+DATA_SUFFIXES = (".toml", ".txt", ".csv", ".html")
+
+
+def modules_of(*parts: Any) -> set[str]:
+    """Return the modules of the classes of objects, and of the objects in their fields."""
+    found: set[str] = set()
+    for part in parts:
+        if isinstance(part, (list, tuple)):
+            found |= modules_of(*part)
+        elif is_dataclass(part) and not isinstance(part, type):
+            found |= {type(part).__module__} | modules_of(*(getattr(part, field.name) for field in fields(part)))
+        elif callable(part):
+            found.add(getattr(part, "__module__", None) or type(part).__module__)
+    return {name for name in found if name not in sys.stdlib_module_names and name != "builtins"}
+
+
+@cache
+def used_files(*modules: str) -> tuple[Path, ...]:
+    """Return the files of modules, of all modules of the checkout that they import, and the data files beside them."""
+    known: dict[str, Path] = {}
+    waiting = [*modules]
+    while waiting:
+        name = waiting.pop()
+        path = _file_of(name)
+        if name in known or path is None or any(name == door or name.startswith(f"{door}.") for door in DOORS):
+            continue
+        known[name] = path
+        if path.is_relative_to(ROOT):
+            waiting += _imported(path)
+    files = {*known.values()}
+    for folder in {path.parent for path in known.values() if path.is_relative_to(ROOT)}:
+        files |= {path for path in _beside(folder) if path.suffix in DATA_SUFFIXES}
+    return tuple(sorted(files))
+
+
+@cache
+def checksum_of(*modules: str) -> str:
+    """Return the SHA-256 of `used_files`."""
+    digest = hashlib.sha256()
+    for path in used_files(*modules):
+        name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
+        digest.update(name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def checksum_of_cell(method: Any, collection: Any) -> str:
+    """Return the checksum of the code that decides the figures of a method on a collection."""
+    return checksum_of(*sorted({*EVERY, *modules_of(method, collection)}))
+
+
+def checksum_of_source(*parts: Any) -> str:
+    """Return the checksum of the code that extracts signatures, by the collection, the text and the scheme."""
+    return checksum_of(*sorted({"spotsigs.signatures.extract", "spotsigs.storage.store", *modules_of(*parts)}))
+
+
+def _beside(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder and of its subfolders that are no packages."""
+    for path in folder.iterdir():
+        if path.is_file():
+            yield path
+        elif path.name not in ("cache", "__pycache__") and not (path / "__init__.py").exists():
+            yield from _beside(path)
+
+
+def _file_of(name: str) -> Path | None:
+    """Return the file of a module; that of another package only if it was imported."""
+    package = name.partition(".")[0]
+    if package in PACKAGES:
+        path = ROOT.joinpath(*name.split("."))
+        return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return None if file is None else Path(file)
+
+
+@cache
+def _imported(path: Path) -> tuple[str, ...]:
+    """Return the modules that a file imports, inside functions as well, but not for types alone."""
+    found: list[str] = []
+    for node in _statements(ast.parse(path.read_text(encoding="utf-8")).body):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return tuple(name for name in found if name.partition(".")[0] in PACKAGES)
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        yield node
+        for part in ("body", "orelse", "finalbody", "handlers"):
+            inner = getattr(node, part, [])
+            yield from _statements(inner if isinstance(inner, list) else [])
