@@ -10,9 +10,7 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import Event, Thread
-from time import monotonic
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,7 +30,6 @@ from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import MEASURES, Interval, ends
 from spotsigs.in_memory import Joined
 from spotsigs.method import Method
-from spotsigs.progress import SECONDS, log
 from spotsigs.records import FloatArray
 from spotsigs.runs.provenance import provenance
 from spotsigs.runs.result import Result
@@ -229,37 +226,6 @@ def alone(task: Callable[[], ResultT], limit: float | None = None) -> ResultT | 
         return None
     finally:
         executor.shutdown(wait=True, kill_workers=True)
-
-
-class Ticking:
-    """Shows in a bar, each second, the seconds since something ended; without a terminal, in the log at times."""
-
-    def __init__(self, bar: Any, name: str) -> None:
-        self.bar, self.name = bar, name
-        self._ended, self._last, self._count = Event(), monotonic(), bar.n
-
-    def update(self, count: int = 1) -> None:
-        """Count what ended."""
-        self._last, self._count = monotonic(), self._count + count
-        self.bar.update(count)
-
-    def __enter__(self) -> Self:
-        Thread(target=self._tick, daemon=True).start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._ended.set()
-
-    def _tick(self) -> None:
-        logged = monotonic()
-        while not self._ended.wait(1.0):
-            now = monotonic()
-            if not self.bar.disable:
-                self.bar.set_postfix_str(f"{now - self._last:.0f} s since the last")
-            elif now - logged >= SECONDS:
-                logged = now
-                done = f"{self.name}: {self._count} of {self.bar.total}"
-                log.info("%s cells, %.0f s since the last", done, now - self._last)
 
 
 def commit_of_code() -> str | None:

@@ -22,7 +22,7 @@ from spotsigs.storage.identity import identity
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class GridCell:
     """A cell of a sweep: overrides, method and run, key, and the files that describe it unless it is finished."""
 
     number: int
@@ -110,7 +110,7 @@ class Composer:
 
     def cells(
         self, master: Any, every: Iterable[Sequence[str]], first: int, started: Callable[..., None]
-    ) -> list[Cell]:
+    ) -> list[GridCell]:
         """Return the cells of lists of overrides.
 
         Parameters
@@ -136,7 +136,7 @@ class Composer:
             HydraConfig.instance().cfg = before
 
 
-def _cell(composed: _Composed, number: int, words: Sequence[str]) -> Cell:
+def _cell(composed: _Composed, number: int, words: Sequence[str]) -> GridCell:
     """Return a cell of a configuration, whose threshold, number and folder it sets."""
     config, node = composed.config, composed.hydra.hydra  # the node of Hydra has no schema here
     HydraConfig.instance().cfg = composed.hydra
@@ -156,7 +156,7 @@ def _cell(composed: _Composed, number: int, words: Sequence[str]) -> Cell:
     chosen = composed.chosen.at(config.tau)
     task.tau = config.tau = chosen.tau
     key = cell_key(chosen.method, chosen.collection, chosen.seed)
-    return Cell(
+    return GridCell(
         number=number,
         words=tuple(node.overrides.task),
         method=chosen.method,

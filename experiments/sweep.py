@@ -18,10 +18,10 @@ from hydra.experimental.callback import Callback
 from experiments.config import changing, sentence
 from experiments.run_folders import COMPLETE, variant
 from spotsigs.errors import counted
+from spotsigs.progress import Progress
 
 if TYPE_CHECKING:
-    from experiments.grid import Cell as GridCell
-    from experiments.grid import Composer
+    from experiments.grid import Composer, GridCell
     from experiments.harness.cells import Cell
 
 SWEEP = "SPOTSIGS_SWEEP"
@@ -45,8 +45,6 @@ def launch(
     """
     from tqdm import tqdm
 
-    from experiments.evaluate import Ticking
-
     setup_globals()
     started = partial(context.callbacks.on_job_start, task_function=task_function)
     cells = {cell.number: cell for cell in composer.cells(config, job_overrides, first, started)}
@@ -56,20 +54,20 @@ def launch(
     }
     common = set.intersection(*(set(cell.typed) for cell in cells.values())) if len(cells) > 1 else set()
     inputs = Path(os.environ.get(SWEEP, config.hydra.sweep.dir)).absolute() / "inputs"
-    with tqdm(total=len(cells), unit="cell", disable=None) as bar, Ticking(bar, "sweep") as ticking:
+    with Progress("sweep", len(cells), "cells") as shown:
         try:
             for count, (number, row) in enumerate(_rows(list(cells.values()), inputs), 1):
                 cell, job = cells[number], jobs[number]
                 _end(job, row)
                 context.callbacks.on_job_end(config=config, job_return=job, cell=cell, row=row)
-                ticking.update()
+                shown.advance()
                 name = " ".join([word for word in cell.typed if word not in common] or cell.typed)
                 kept = "" if cell.about else ", finished before"
-                bar.write(f"{count}/{len(cells)} {name}: {_figures(row)}{kept}", file=sys.stdout)
+                tqdm.write(f"{count}/{len(cells)} {name}: {_figures(row)}{kept}", file=sys.stdout)
                 sys.stdout.flush()
         except KeyboardInterrupt:
             done = sum(job.status is JobStatus.COMPLETED for job in jobs.values())
-            bar.write(f"{done} of {len(cells)} cells are finished", file=sys.stdout)
+            tqdm.write(f"{done} of {len(cells)} cells are finished", file=sys.stdout)
             raise
     return list(jobs.values())
 

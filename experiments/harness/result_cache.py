@@ -12,12 +12,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from tqdm import tqdm
-
-from experiments.evaluate import START_SECONDS, Ticking, alone, spread
+from experiments.evaluate import START_SECONDS, alone, spread
 from experiments.harness.machine_load import wait_until_quiet
 from experiments.harness.used_code import checksum_of, modules_of
 from spotsigs.output_files import read_json, write_json
+from spotsigs.progress import Progress
 from spotsigs.runs.provenance import provenance
 
 ATTEMPTS = 3
@@ -105,11 +104,10 @@ class ResultCache:
         paths = [self.path(task) for task in tasks]
         missing = {path: task for path, task in zip(paths, tasks, strict=True) if not _is_finished(path, task)}
         began = perf_counter()
-        bar = tqdm(total=len(tasks), initial=len(tasks) - len(missing), desc=describe, unit="cell", disable=None)
-        with bar, Ticking(bar, describe) as ticking:
+        with Progress(describe, len(tasks), "cells", done=len(tasks) - len(missing)) as shown:
             for path, value in self._computed(missing):
                 write_json(path, {"record": _provenance() | {"key": missing[path].key()}, "value": value})
-                ticking.update()
+                shown.advance()
         if missing:
             LOG.info("%s: %d cells, %.0f s", describe, len(missing), perf_counter() - began)
         results = [read_json(path) for path in paths]
