@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from spotsigs.outofcore.segments import source_of
 from spotsigs.records import Document, RowNumbers, Signatures, Skipped, Truth, Vectors
 from spotsigs.signatures.extract import concatenate, extract, extract_shard, texts_for
 from spotsigs.storage.store import fingerprint, load_signatures, opened, save_signatures
+from spotsigs.storage.tasks import run_tasks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,9 +131,10 @@ class Computed(Engine):
 
     results: Sequence[Any]
 
-    def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Generator[Any, None, None]:
-        """Yield the results."""
-        yield from self.results
+    def map(self, function: Any, tasks: Iterable[Any]) -> Generator[Any, None, None]:
+        """Yield the results as the function of a stage returns them, with a measure, see `spotsigs.storage.tasks`."""
+        results = iter(self.results)
+        yield from map(replace(function, func=lambda _: next(results)), tasks)
 
 
 def read_together(sources: Sequence[Source], folder: Path, engine: Engine) -> list[Stored]:
@@ -166,7 +168,7 @@ def _extract(group: Sequence[tuple[Source, Path]], engine: Engine) -> dict[Path,
     parts: list[list[Signatures]] = []
     if len(group) > 1:
         each = partial(_in_each, ways=[(source.text, source.signature, source.grams) for source, _ in group])
-        parts = list(engine.map(each, collection.shards()))
+        parts = list(run_tasks(engine, each, collection.shards(), "reading", "shards", arrays=True))
     for k, (source, path) in enumerate(group):
         runs: Any = Computed([part[k] for part in parts]) if parts else engine
         more: Any = {"sameness": source.duplicates, "grams": int(source.grams)}
