@@ -226,11 +226,16 @@ class CollectionScheme(SignatureScheme):
         """Return the entries that `refine` needs of a document of a site, each a hash and a kind, in text order."""
 
     @abstractmethod
-    def refine(self, outlines: Signatures, *, scratch: Path | None = None) -> Signatures:
-        """Turn outlines, entries in place of distinct hashes and kinds in place of counts, into signatures.
+    def refine(self, outlines: Signatures) -> Signatures:
+        """Turn outlines, entries in place of distinct hashes and kinds in place of counts, into signatures."""
 
-        Arrays that do not fit into memory may be written to the scratch folder, which outlives the result.
-        """
+    @abstractmethod
+    def index(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Any:
+        """Return what the signatures of documents of some sites are found by, with arrays in files of a folder."""
+
+    @abstractmethod
+    def remaining(self, index: Any, first: int, last: int) -> tuple[NDArray[Any], ...]:
+        """Return sizes, flags, hashes and counts of the signatures of a range of the distinct documents of an index."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,11 +77,11 @@ class Matched(Generic[SignaturesT, PairsT]):
     gram_bytes: int = MOST_BYTES
 
     def sections(self, tau: float) -> Sections | None:
-        """Return the sections of the documents, or of their representatives, with a threshold; None without any."""
+        """Return the section of the first exact duplicate of each document, with a threshold; None without any."""
         known: NDArray[np.uint64] = self.signatures.sections if tau else np.empty(0, np.uint64)
         if len(known) != len(self.exact_duplicates) or not known.any():
             return None
-        return Sections(known, tau).rows(self.exact_duplicates.representatives)
+        return Sections(known, tau).rows(self.exact_duplicates.first)
 
     def signatures_of(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
         """Return the counts of the signatures of some documents after all filters, by document and hash."""

@@ -270,9 +270,10 @@ class Store:
         with in_caller("exact duplicates"):
             exact_duplicates = segments.exact_duplicates(self.method.duplicates)
         if isinstance(self.method.signature, CollectionScheme):
-            parts: Any = (self.folder / "refined", segments, self.method.signature)
-            with in_caller("templates"):
-                segments = refine_segments(*parts, memory=self.budget, exact_duplicates=exact_duplicates)
+            folder, scheme = self.folder / "refined", self.method.signature
+            segments = refine_segments(
+                folder, segments, scheme, self.engine, memory=self.budget, exact_duplicates=exact_duplicates
+            )
         stored = self._vectorize(segments, exact_duplicates)
         made = fingerprint(self.vectors)
         laid_out = perf_counter()

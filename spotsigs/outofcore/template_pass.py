@@ -1,83 +1,375 @@
-"""Second pass of a scheme that depends on a whole collection, over sequences of spots and links on disk."""
+"""Signatures without templates on disk, by sites: second pass of a scheme that depends on a whole collection.
+
+Siblings are of one site. The pages of small sites are a task together, which reads only these pages. A site that is too
+large for a task, and the pages without one, have an index in mapped files, and blocks of pages are tasks that read it.
+
+The plan, a store, has the task of each page and its row in the result. The results stay: when documents are added, only
+the sites that have new pages are computed again.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts, take_rows
+from spotsigs.arrays.parallel import begins
 from spotsigs.contracts import CollectionScheme
+from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.outofcore.segments import Segments
 from spotsigs.records import Signatures
-from spotsigs.signatures.main_content import LINK
 from spotsigs.signatures.sections import sections_of
 from spotsigs.signatures.sites import sites_of
+from spotsigs.signatures.template_kernels import PageFeatures, PageLinks
+from spotsigs.signatures.template_removal import PageIndex
 from spotsigs.storage.atomic import staging_folder
 from spotsigs.storage.identity import identity
-from spotsigs.storage.locations import as_path
+from spotsigs.storage.locations import absolute, as_path, exists, sizes
 from spotsigs.storage.store import (
+    Reader,
+    Writer,
     concatenated_on_disk,
+    entry_spans,
     fingerprint,
     load_signatures,
     opened,
     remove_tree,
     save_signatures,
+    writing,
 )
+from spotsigs.storage.tasks import Job, mark_resumed, resumable, run_tasks
 
-RULES = 11
+RULES = 12
 """Version of the rules. A new version replaces signatures that an earlier release computed from the same outlines."""
 
-BYTES_A_LINK = 48  # of the search for siblings, for each link of a page: its hash, id and posting, and temporaries
-BYTES_A_DOCUMENT = 112  # for each page: key, order, position, and offsets of its rows
+BYTES_AN_ENTRY = 100  # of a task, for each signature and link of its pages, read, compared and written
+BYTES_A_PLACE = 64  # of the calling process, for each page while it makes the plan: site, size, order, task and row
+
+TASKS = 16
+"""Least number of tasks of a large collection, so that workers have equal work."""
+
+LEAST_ENTRIES = 1 << 18
+"""Entries of a task below which another one would cost more than it saves."""
+
+BLOCK_PAGES = 2048
+"""Pages of which the outlines of a large site are read at a time."""
+
+PLAN, INDEX, REFINED, PLACED = "plan", "index", "refined", "placed"
+"""Kinds of results in the folder of a job."""
+
+_FEATURES: dict[str, Any] = {
+    "indptr": np.int64,
+    "kinds": np.int32,
+    "ranks": np.int32,
+    "distinct_indptr": np.int64,
+    "distinct": np.uint64,
+    "is_main": np.bool_,
+    "n_main": np.int32,
+    "keys": np.uint64,
+}
+_LINKS: dict[str, Any] = {
+    "rows": np.int64,
+    "indptr": np.int64,
+    "ids": np.int32,
+    "posting_indptr": np.int64,
+    "postings": np.int32,
+}
+"""Arrays of an index."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemplateJob(Job):
+    """Settings of all tasks.
+
+    Attributes
+    ----------
+    scheme : CollectionScheme
+        Source of the outlines.
+    memory : int
+        Bytes that one task may use.
+    """
+
+    scheme: CollectionScheme
+    memory: int
+
+
+class Group(NamedTuple):
+    """A task: the pages of some small sites, or of a large one, a range of those of a plan."""
+
+    job: TemplateJob
+    number: str
+    plan: str
+    first: int
+    last: int
+
+    def outlines(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]]:
+        """Yield numbers of entries, hashes and kinds of the pages, in blocks."""
+        plan = self.job.result(PLAN, self.plan)
+        pages = plan.part("pages", np.int32, self.first, self.last)
+        edges, folders = plan.array("edges", np.int64), plan.strings("outlines")
+        ends = np.searchsorted(pages, edges).tolist()
+        for k, (start, stop) in enumerate(pairwise(ends)):
+            for first in range(start, stop, BLOCK_PAGES):
+                store = opened(folders[k], "signatures")
+                rows = pages[first : min(first + BLOCK_PAGES, stop)] - edges[k]
+                starts, entries = take_rows(store.array("indptr", np.int64), rows)
+                columns = store.array("hashes", np.uint64), store.array("counts", np.int32)
+                yield np.diff(starts), columns[0][entries], columns[1][entries]
+
+
+class Block(NamedTuple):
+    """A task: some distinct pages of a large site."""
+
+    job: TemplateJob
+    number: str
+    site: str
+    first: int
+    last: int
+
+
+class Target(NamedTuple):
+    """A task: a segment, whose signatures are gathered."""
+
+    job: TemplateJob
+    plan: str
+    segment: int
+    folder: str
+    made_of: str
 
 
 def refine_segments(
     folder: str | Path,
     outlines: Segments,
     scheme: CollectionScheme,
+    engine: Engine,
     *,
     memory: int,
     exact_duplicates: ExactDuplicates,
 ) -> Segments:
-    """Compute signatures on disk from sequences of spots and links on disk, segment by segment.
+    """Compute signatures on disk from sequences of spots and links on disk.
 
-    Outlines, features and signatures are memory-mapped files of this machine; the index over links is in memory, of at
-    most ``memory`` bytes. The outlines are those of all documents by the same scheme, old ones first. Results of a
-    previous call with the same outlines are reused. The segments returned are as many, of the same documents. The
-    representatives of exact duplicates have the signatures of the first of these.
+    The outlines are those of all documents by the same scheme, old ones first. Results of previous calls are reused
+    where a site has the same pages. The segments returned are as many, of the same documents. The representatives of
+    exact duplicates have the signatures of the first of these. Each task uses ``memory`` bytes.
 
     Raises
     ------
     InputError
-        If the budget is too small for the collection's links.
+        If the budget is too small for the number of pages.
     """
     folder = as_path(folder)
-    content = [*map(fingerprint, outlines.folders), json.dumps(identity(scheme)), str(RULES)]
-    content.append(xxhash.xxh3_128_hexdigest(exact_duplicates.representatives.tobytes()))
-    made_of = xxhash.xxh3_128_hexdigest("\n".join(content).encode())
+    job = TemplateJob(folder=absolute(folder / "sites"), scheme=scheme, memory=memory)
+    n = int(outlines.sizes().sum())
+    needed = n * BYTES_A_PLACE
+    require(
+        needed <= memory,
+        f"memory is too small to find templates: {needed / 1e6:,.0f} MB are needed for {n:,} pages, and there are "
+        f"{memory / 1e6:,.0f} MB for data",
+    )
+    facts = _placed(job, outlines, exact_duplicates, engine).facts
     targets = tuple(folder / f"{k:08d}" for k in range(len(outlines.folders)))
-    if not all(_is_made_of(target, made_of) for target in targets):
-        remove_tree(folder)
-        with staging_folder(folder) as scratch:
-            named = replace(outlines, reference=0)
-            first = exact_duplicates.first_on_site(sites_of(named.strings("doc_ids")))
-            everything = _gathered(outlines.only(first), scratch)
-            _require_memory(everything, memory)
-            sections = sections_of(named.strings("doc_ids"), everything)
-            signatures = scheme.refine(replace(everything, sections=sections), scratch=scratch)
-            for target, part in zip(targets, _parts(signatures, outlines, exact_duplicates), strict=True):
-                save_signatures(target, part, made_of=made_of)
-            del everything, signatures  # mapped files of the scratch
+    named = enumerate(zip(targets, facts["content"], strict=True))
+    tasks = [Target(job, facts["name"], k, absolute(target), made_of) for k, (target, made_of) in named]
+    list(run_tasks(engine, gather, tasks, "signatures"))
     return replace(outlines, folders=targets, rows=None)
+
+
+def _placed(job: TemplateJob, outlines: Segments, exact_duplicates: ExactDuplicates, engine: Engine) -> Reader:
+    """Compute the signatures of all sites, and write the result and the row in it of each page."""
+    settings = {"rules": RULES, "scheme": json.dumps(identity(job.scheme))}
+    content = [fingerprint(folder) for folder in outlines.folders]
+    made_of = f"{content} {settings} {job.memory}".encode() + exact_duplicates.representatives.tobytes()
+    facts = settings | {"name": xxhash.xxh3_64_hexdigest(made_of), "content": content}
+    base = _finished(job, facts)
+    if base is not None and base.facts["name"] == facts["name"]:
+        return base
+    sites, weights = _sites(outlines)
+    places = Places(sites, exact_duplicates.first_on_site(sites), base)
+    spans = list(_cut(job, str(facts["name"]), places, weights))
+    job.checkpoint(PLAN, facts["name"], work=lambda out: _write_plan(out, outlines, exact_duplicates, places))
+    small = [group for group, fits in spans if fits]
+    list(run_tasks(engine, refine, small, "templates"))
+    for group in small:
+        places.put(group.number, group.first, np.arange(group.last - group.first))
+    large = [group for group, fits in spans if not fits]
+    blocks = []
+    for group, made in zip(large, run_tasks(engine, index, large, "links of large sites"), strict=True):
+        rows = job.result(INDEX, group.number).whole("distinct_of", np.int64)
+        edges = np.linspace(0, made["pages"], made["blocks"] + 1).astype(np.int64)
+        for k, (start, stop) in enumerate(pairwise(edges.tolist())):
+            blocks.append(Block(job, f"{group.number}-{k}", group.number, start, stop))
+            inside = np.flatnonzero((rows >= start) & (rows < stop))
+            places.put(blocks[-1].number, group.first + inside, rows[inside] - start)
+    list(run_tasks(engine, refine_block, blocks, "templates of large sites"))
+    with writing(job.path(PLACED), PLACED) as out:
+        out.put("task", places.task)
+        out.put("row", places.row)
+        out.strings("results", places.results)
+        out.facts = facts
+    _clean(job, places.results, str(facts["name"]))
+    return job.result(PLACED)
+
+
+def _finished(job: TemplateJob, facts: dict[str, Any]) -> Reader | None:
+    """Return the places that an earlier call has found for these outlines, or for the first of them."""
+    try:
+        known = job.result(PLACED)
+    except InputError:
+        return None
+    names, content = known.strings("results"), known.facts["content"]
+    same = all(known.facts.get(key) == facts[key] for key in ("rules", "scheme"))
+    prefix = content == facts["content"][: len(content)]
+    there = same and prefix and all(exists(job.path(REFINED, name) / "store.json") for name in names)
+    return known if there else None
+
+
+class Places:
+    """The result of each page that is the first of its exact duplicates on its site, and its row in the result."""
+
+    def __init__(self, sites: NDArray[np.uint64], first: NDArray[np.bool_], base: Reader | None) -> None:
+        n = len(sites)
+        self.task, self.row = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+        self.results: list[str] = []
+        pages = np.flatnonzero(first)
+        if base is not None:  # the sites of the new pages are computed again
+            old = base.length("task", np.int32)
+            self.task[:old], self.row[:old] = base.whole("task", np.int32), base.whole("row", np.int32)
+            self.results += base.strings("results")
+            pages = pages[np.isin(sites[pages], np.unique(sites[pages[pages >= old]]))]
+        self.pages = pages[np.argsort(sites[pages], kind="stable")].astype(np.int32)
+        self.sites = sites[self.pages]
+
+    def put(self, result: str, at: Any, rows: NDArray[np.int64]) -> None:
+        """Place some of the pages, by their positions or the first of these, in the rows of a result."""
+        pages = self.pages[at : at + len(rows)] if isinstance(at, int) else self.pages[at]
+        self.task[pages], self.row[pages] = len(self.results), rows
+        self.results.append(result)
+
+
+def _sites(outlines: Segments) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return the site and the number of entries of each document."""
+    named = replace(outlines, reference=0)
+    entries = [np.diff(store.array("indptr", np.int64)) for store in outlines.readers(verify=False)]
+    return sites_of(named.strings("doc_ids")), np.concatenate([np.empty(0, np.int64), *entries])
+
+
+def _cut(job: TemplateJob, name: str, places: Places, weights: NDArray[np.int64]) -> Iterator[tuple[Group, bool]]:
+    """Cut the pages, which are in order of their sites, into tasks, and yield whether each fits into the memory."""
+    entries = weights[places.pages] + 1
+    starts = np.flatnonzero(begins(places.sites))
+    of_sites = row_starts(np.add.reduceat(entries, starts) if len(starts) else entries)
+    most = max(1, min(job.memory // BYTES_AN_ENTRY, max(-(-int(of_sites[-1]) // TASKS), LEAST_ENTRIES)))
+    ends = np.append(starts, len(entries))
+    for k, (start, stop) in enumerate(entry_spans(of_sites, most)):
+        first, last = int(ends[start]), int(ends[stop])
+        places.pages[first:last].sort()  # read in the order of the files
+        yield Group(job, f"{name}-{k}", name, first, last), int(of_sites[stop] - of_sites[start]) <= most
+
+
+def _write_plan(out: Writer, outlines: Segments, exact_duplicates: ExactDuplicates, places: Places) -> None:
+    out.strings("outlines", map(absolute, outlines.folders))
+    out.put("edges", row_starts(outlines.sizes()))
+    out.put("pages", places.pages)
+    out.put("first", exact_duplicates.first)
+    out.put("distinct", exact_duplicates.distinct)
+
+
+def _clean(job: TemplateJob, results: list[str], plan: str) -> None:
+    """Delete the results of earlier plans that no page needs, and what only the tasks needed."""
+    keep = {REFINED: {*results}, PLAN: {plan}, INDEX: set[str]()}
+    for kind, names in keep.items():
+        for name in {path.partition("/")[0] for path in sizes(job.path(kind))} - names:
+            remove_tree(job.path(kind, name))
+
+
+@resumable(REFINED)
+def refine(group: Group, out: Writer) -> None:
+    """Write the signatures of the pages of some sites."""
+    parts = list(group.outlines())
+    lengths, hashes, kinds = (np.concatenate(column) for column in zip(*parts, strict=True))
+    none = ("",) * len(lengths)
+    outlines = Signatures(none, none, row_starts(lengths), hashes, kinds)
+    known = group.job.scheme.index(outlines, threads=1)
+    lengths, unknown, hashes, counts = group.job.scheme.remaining(known, 0, len(known.links.rows))
+    starts, entries = take_rows(row_starts(lengths), known.distinct_of)
+    _put(out, starts, unknown[known.distinct_of], hashes[entries], counts[entries])
+
+
+def _put(out: Writer, *columns: NDArray[Any]) -> None:
+    for name, values in zip(("indptr", "unknown", "hashes", "counts"), columns, strict=True):
+        out.put(name, values)
+
+
+@resumable(INDEX)
+def index(group: Group, out: Writer) -> None:
+    """Write the index of a large site, whose arrays are files."""
+    with staging_folder(out.folder) as scratch:
+        lengths: list[NDArray[np.int64]] = []
+
+        def parts() -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+            for sizes_of_part, hashes, kinds in group.outlines():
+                lengths.append(sizes_of_part)
+                yield hashes, kinds
+
+        hashes, kinds = concatenated_on_disk(parts(), (np.uint64, np.int32), scratch)
+        indptr = row_starts(np.concatenate(lengths))
+        none = ("",) * (len(indptr) - 1)
+        known = group.job.scheme.index(Signatures(none, none, indptr, hashes, kinds), threads=1, scratch=scratch)
+        for part, names in ((known.pages, _FEATURES), (known.links, _LINKS)):
+            for name in names:
+                out.put(f"{type(part).__name__}-{name}", getattr(part, name))
+        out.put("distinct_of", known.distinct_of)
+        n_blocks = -(-len(hashes) // max(1, min(LEAST_ENTRIES, group.job.memory // BYTES_AN_ENTRY)))
+        out.facts = {"pages": len(known.links.rows), "blocks": max(1, n_blocks)}
+        del known, hashes, kinds
+
+
+@resumable(REFINED)
+def refine_block(block: Block, out: Writer) -> None:
+    """Write the signatures of some pages of a large site."""
+    store = block.job.result(INDEX, block.site)
+
+    def part(kind: Any, names: dict[str, Any]) -> Any:
+        return kind(*(store.array(f"{kind.__name__}-{name}", dtype) for name, dtype in names.items()))
+
+    known = PageIndex(part(PageFeatures, _FEATURES), part(PageLinks, _LINKS), np.empty(0, np.int64))
+    lengths, *columns = block.job.scheme.remaining(known, block.first, block.last)
+    _put(out, row_starts(lengths), *columns)
+
+
+def gather(target: Target) -> None:
+    """Write the signatures of the documents of a segment, unless they are there."""
+    job = target.job
+    places, plan = job.result(PLACED), job.result(PLAN, target.plan)
+    first, last = plan.part("edges", np.int64, target.segment, target.segment + 2).tolist()
+    distinct = plan.part("distinct", np.bool_, first, last)
+    source = plan.part("first", np.int32, first, last)[distinct]
+    task, row = places.array("task", np.int32), places.array("row", np.int32)
+    made_of = xxhash.xxh3_128_hexdigest(
+        b"".join(part.tobytes() for part in (distinct, task[source], row[source], task[first:last], row[first:last]))
+        + f"{target.made_of} {[places.strings('results')[k] for k in np.unique(task[source])]}".encode()
+    )
+    if _is_made_of(as_path(target.folder), made_of):
+        mark_resumed()
+        return
+    lengths, hashes, counts = _taken(job, places, task[source], row[source])
+    sizes_of_rows = np.zeros(last - first, np.int64)
+    sizes_of_rows[distinct] = lengths
+    outlines = load_signatures(plan.strings("outlines")[target.segment])
+    signatures = replace(outlines, indptr=row_starts(sizes_of_rows), hashes=hashes, counts=counts)
+    sections = sections_of(outlines.doc_ids, outlines)
+    sections[_unknown(job, places, task[first:last], row[first:last])] = 0
+    save_signatures(target.folder, replace(signatures, sections=sections), made_of=made_of)
 
 
 def _is_made_of(store: Path, made_of: str) -> bool:
@@ -87,46 +379,34 @@ def _is_made_of(store: Path, made_of: str) -> bool:
         return False
 
 
-def _require_memory(outlines: Signatures, memory: int) -> None:
-    links = sum(
-        int(np.count_nonzero(outlines.counts[k : k + (1 << 20)] >= LINK))
-        for k in range(0, len(outlines.counts), 1 << 20)
-    )
-    needed = links * BYTES_A_LINK + len(outlines) * BYTES_A_DOCUMENT
-    require(
-        needed <= memory,
-        f"memory is too small to find templates: {needed / 1e6:,.0f} MB are needed for {links:,} links "
-        f"on {len(outlines):,} pages",
-    )
+def _results(job: TemplateJob, places: Reader, task: NDArray[np.int32]) -> Iterator[tuple[Reader, NDArray[np.int64]]]:
+    """Yield each result that some pages need, and the positions of these."""
+    order = np.argsort(task, kind="stable")
+    order = order[np.searchsorted(task[order], 0) :]
+    starts = np.append(np.flatnonzero(begins(task[order])), len(order))
+    for start, stop in pairwise(starts.tolist()):
+        yield job.result(REFINED, places.strings("results")[task[order[start]]]), order[start:stop]
 
 
-def _gathered(segments: Segments, scratch: Path) -> Signatures:
-    """Concatenate all outlines in memory-mapped files."""
-    sizes: list[NDArray[np.int64]] = []
+def _taken(
+    job: TemplateJob, places: Reader, task: NDArray[np.int32], row: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
+    """Return the numbers, hashes and counts of the signatures of some pages."""
+    at, lengths, hashes, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.uint64)], []
+    for result, positions in _results(job, places, task):
+        starts, entries = take_rows(result.array("indptr", np.int64), row[positions])
+        at.append(positions)
+        lengths.append(np.diff(starts))
+        hashes.append(result.array("hashes", np.uint64)[entries])
+        counts.append(result.array("counts", np.int32)[entries])
+    order = np.argsort(np.concatenate(at))
+    starts, entries = take_rows(row_starts(np.concatenate(lengths)), order)
+    return np.diff(starts), np.concatenate(hashes)[entries], np.concatenate([np.empty(0, np.int32), *counts])[entries]
 
-    def rows() -> Iterator[tuple[NDArray[Any], ...]]:
-        for part in segments.parts():
-            sizes.append(part.sizes())
-            yield part.column("hashes", np.uint64), part.column("counts", np.int32)
 
-    hashes, kinds = concatenated_on_disk(rows(), (np.uint64, np.int32), scratch)
-    indptr = row_starts(np.concatenate([np.empty(0, np.int64), *sizes]))
-    return Signatures(("",) * (len(indptr) - 1), (None,) * (len(indptr) - 1), indptr, hashes, kinds)
-
-
-def _parts(signatures: Signatures, outlines: Segments, exact_duplicates: ExactDuplicates) -> Iterator[Signatures]:
-    """Cut signatures into segments like those of the outlines, with their names and labels."""
-    start = 0
-    for folder in outlines.folders:
-        names = load_signatures(folder)
-        rows = slice(start, start + len(names))
-        first, distinct = exact_duplicates.first[rows], exact_duplicates.distinct[rows]
-        _, entries = take_rows(signatures.indptr, first[distinct])
-        yield replace(
-            names,
-            indptr=row_starts(np.where(distinct, np.diff(signatures.indptr)[first], 0)),
-            hashes=signatures.hashes[entries],
-            counts=signatures.counts[entries],
-            sections=signatures.sections[first],
-        )
-        start += len(names)
+def _unknown(job: TemplateJob, places: Reader, task: NDArray[np.int32], row: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return whether the template of each page is unknown."""
+    unknown = np.zeros(len(task), np.bool_)
+    for result, positions in _results(job, places, task):
+        unknown[positions] = result.array("unknown", np.bool_)[row[positions]]
+    return unknown

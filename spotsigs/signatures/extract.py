@@ -417,7 +417,6 @@ def _refined(
         indptr=row_starts(np.where(distinct, np.diff(refined.indptr)[first], 0)),
         hashes=refined.hashes[entries],
         counts=refined.counts[entries],
-        sections=refined.sections[first],
     )
 
 

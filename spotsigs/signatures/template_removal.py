@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,34 +79,45 @@ class TemplateRemoval(MainContent, CollectionScheme):
         shingles = shingles[(shingles >> np.uint64(32)) % np.uint64(ONE_IN) == 0] | IN_SHINGLES
         return np.concatenate([hashes, shingles]), np.concatenate([kinds, np.full(len(shingles), SHINGLE, np.int32)])
 
-    def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
-        """Turn the outlines of a whole collection, rows of `outline`, into the signatures that remain.
+    def index(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> PageIndex:
+        """Return what the signatures of pages, rows of `outline`, are found by; for one site or for a collection.
 
-        A page whose template is unknown is in no section. Without ``threads``, all cores are used. Arrays that may be
-        larger than memory are written to ``scratch``, if given, and memory-mapped.
+        Without ``threads``, all cores are used. With ``scratch``, arrays of features are files there, memory-mapped.
         """
         columns = over_pages(threads, scratch)
         pages, link_indptr, links_of_pages = features_of(outlines, columns)
         _, rows, distinct_of = np.unique(pages.keys, return_index=True, return_inverse=True)
-        links = _numbered(rows, link_indptr, links_of_pages)
-        sizes, unknown, hashes, counts = columns(
-            lambda first, last: remove_templates(pages, links, first, last),
-            len(rows),
+        return PageIndex(pages, _numbered(rows, link_indptr, links_of_pages), distinct_of)
+
+    def remaining(self, index: PageIndex, first: int, last: int) -> tuple[NDArray[Any], ...]:
+        """Return the signatures of a range of distinct pages, see `remove_templates`."""
+        signatures: tuple[NDArray[Any], ...] = remove_templates(index.pages, index.links, first, last)
+        return signatures
+
+    def refine(self, outlines: Signatures, *, threads: int | None = None) -> Signatures:
+        """Turn the outlines of a whole collection, rows of `outline`, into the signatures that remain.
+
+        A page whose template is unknown is in no section. Without ``threads``, all cores are used.
+        """
+        known = self.index(outlines, threads=threads)
+        sizes, unknown, hashes, counts = over_pages(threads)(
+            lambda first, last: self.remaining(known, first, last),
+            len(known.links.rows),
             *(np.int64, np.bool_, np.uint64, np.int32),
         )
-        starts = row_starts(sizes)
-
-        def taken(first: int, last: int) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-            entries = take_rows(starts, distinct_of[first:last])[1]
-            return hashes[entries], counts[entries]
-
-        if len(rows) < len(outlines) or not np.array_equal(distinct_of, np.arange(len(rows))):
-            hashes, counts = columns(taken, len(outlines), np.uint64, np.int32)
+        indptr, entries = take_rows(row_starts(sizes), known.distinct_of)
         sections = outlines.sections
         if len(sections):
-            sections = np.where(unknown[distinct_of], np.uint64(0), sections)
-        indptr = row_starts(sizes[distinct_of])
-        return replace(outlines, indptr=indptr, hashes=hashes, counts=counts, sections=sections)
+            sections = np.where(unknown[known.distinct_of], np.uint64(0), sections)
+        return replace(outlines, indptr=indptr, hashes=hashes[entries], counts=counts[entries], sections=sections)
+
+
+class PageIndex(NamedTuple):
+    """The features of pages, the links of the distinct ones, and which of these each page is."""
+
+    pages: PageFeatures
+    links: PageLinks
+    distinct_of: NDArray[np.int64]
 
 
 Columns = Callable[..., list[NDArray[Any]]]

@@ -119,7 +119,7 @@ def test_pages_of_one_host_change_no_signature_of_another(seed, forged):
         assert attacked(world, tuple(drawn(random) for _ in range(forged)), known=True)[forged:] == alone
 
 
-@examples(60)
+@examples(6)
 @given(st.data())
 def test_copies_on_other_hosts_change_no_signature_of_a_page_before_them(tmp_path_factory, data):
     world = World.made(data.draw(st.integers(0, 3)))

@@ -37,6 +37,7 @@ from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.main_content import LINK, SHINGLE, TEXT, MainContent
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_removal import TemplateRemoval
+from spotsigs.storage.store import load_signatures
 from spotsigs.text.tokens import tokenize_marked
 from spotsigs.text.visible import VisibleText
 
@@ -133,12 +134,11 @@ def test_any_collection_within_other_limits(pages, values):
 
 @examples(60)
 @given(st.one_of(collections(), sites()))
-def test_pages_of_unknown_template_are_in_no_section(tmp_path, pages):
+def test_pages_of_unknown_template_are_in_no_section(pages):
     sections = np.arange(1, len(pages) + 1, dtype=np.uint64)
     drawn = replace(outlines(pages), sections=sections)
     expected = np.where(naive.unknown_templates(pages, keys(drawn)), 0, sections).tolist()
-    for scratch in (None, tmp_path):
-        assert SCHEME.refine(drawn, scratch=scratch).sections.tolist() == expected
+    assert SCHEME.refine(drawn).sections.tolist() == expected
     assert len(SCHEME.refine(outlines(pages)).sections) == 0
 
 
@@ -165,12 +165,52 @@ def spread(pages: list[list[naive.Entry]]) -> list[list[naive.Entry]]:
     return [[(h * 0x9E3779B97F4A7C15 % 2**64, kind) for h, kind in page] for page in pages]
 
 
+def named_by_site(pages: list[list[naive.Entry]]) -> list[str]:
+    """Ids of pages of `sites`, whose links name the site; the others have none."""
+    sites = [min((h // 1000 for h, kind in page if kind == LINK), default=None) for page in pages]
+    return [f"{k}" if site is None else f"https://site{site}.org/{k}" for k, site in enumerate(sites)]
+
+
+def on_disk(folder, pages: list[list[naive.Entry]], names: list[str], sets: ExactDuplicates) -> list[dict[int, int]]:
+    """The signatures of pages in segments of three."""
+    parts = [range(k, min(k + 3, len(pages))) for k in range(0, len(pages), 3)]
+    batches = [replace(outlines([pages[k] for k in part]), doc_ids=tuple(names[k] for k in part)) for part in parts]
+    segments = segments_of(batches, folder / "outlines")
+    refined = refine_segments(folder / "refined", segments, SCHEME, Serial(), memory=10**9, exact_duplicates=sets)
+    return [row for part in refined.folders for row in rows(load_signatures(part))]
+
+
+WHOLE: dict[str, int] = {"TASKS": 1}
+SMALL = {"LEAST_ENTRIES": 1, "BLOCK_PAGES": 2}
+
+
 @examples(15)
-@given(sites(), st.sampled_from([1, 3, 2048]))
-def test_files_make_no_difference(tmp_path, pages, block):
-    drawn = outlines(spread(pages))
-    with patch.multiple(module, BLOCK_PAGES=block):
-        assert rows(SCHEME.refine(drawn, scratch=tmp_path)) == rows(SCHEME.refine(drawn))
+@given(sites(), st.booleans(), st.sampled_from([WHOLE, SMALL, SMALL | {"TASKS": 2}]))
+def test_tasks_make_no_difference(tmp_path_factory, pages, named, limited):
+    folder, drawn = tmp_path_factory.mktemp("sites"), spread(pages)
+    names = named_by_site(pages) if named else [str(k) for k in range(len(pages))]
+    expected = rows(SCHEME.refine(outlines(drawn)))
+    with patch.multiple(kept_signatures, **limited):
+        assert on_disk(folder, drawn, names, ExactDuplicates.none(len(pages))) == expected
+
+
+@examples(15)
+@given(sites(), st.data())
+def test_added_pages_change_their_sites_alone(tmp_path_factory, pages, data):
+    folder, drawn, names = tmp_path_factory.mktemp("sites"), spread(pages), named_by_site(pages)
+    old = data.draw(st.integers(0, len(pages) // 3)) * 3
+    alone = ExactDuplicates.none
+    on_disk(folder, drawn[:old], names[:old], alone(old))
+    before = {path.name for path in (folder / "refined/sites/refined").glob("*")}
+    with patch.multiple(kept_signatures, **data.draw(st.sampled_from([WHOLE, SMALL]))):
+        actual = on_disk(folder, drawn, names, alone(len(pages)))
+    assert actual == rows(SCHEME.refine(outlines(drawn)))
+    again = {path.name: path.stat().st_mtime_ns for path in (folder / "refined/sites/refined").glob("*")}
+    new = {name.rpartition("/")[0] for name in names[old:]}
+    if any(name.rpartition("/")[0] not in new for name in names[:old]):
+        assert before & again.keys()
+    assert on_disk(folder, drawn, names, alone(len(pages))) == actual
+    assert {path.name: path.stat().st_mtime_ns for path in (folder / "refined/sites/refined").glob("*")} == again
 
 
 def test_more_pages_than_are_walked():
@@ -363,7 +403,7 @@ def written(path, numbers):
 
 
 def test_on_disk_equals_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_PAGES", 5)
+    monkeypatch.setattr(kept_signatures, "BLOCK_PAGES", 5)
     collection = written(tmp_path / "x.jsonl", range(21))
     assert len(collection.shards()) > 3
     actual = matched(tmp_path / "run", collection)
@@ -389,11 +429,11 @@ def test_new_against_old_equals_the_full_run(tmp_path):
     assert named(added.pairs.load(), added.doc_ids) == expected
 
 
-def test_too_little_memory_for_the_links(tmp_path):
+def test_too_little_memory_for_the_pages(tmp_path):
     segments = segments_of([outlines([[(1, LINK)] * 50] * 20)], tmp_path / "outlines")
-    with pytest.raises(InputError, match=r"are needed for 1,000 links on 20 pages"):
+    with pytest.raises(InputError, match=r"are needed for 20 pages"):
         refine_segments(
-            tmp_path / "refined", segments, SCHEME, memory=40_000, exact_duplicates=ExactDuplicates.none(20)
+            tmp_path / "refined", segments, SCHEME, Serial(), memory=1_000, exact_duplicates=ExactDuplicates.none(20)
         )
 
 
