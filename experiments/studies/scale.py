@@ -19,6 +19,8 @@ from experiments.harness.machine_load import QUIET, ForeignLoad, TracedMemory, w
 from experiments.harness.study import Work, equally_exact
 from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
+from experiments.studies import more_workers
+from experiments.studies.more_workers import Measured, run_command, runs_of
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
 from spotsigs.clustering.tables import write_tables
@@ -60,6 +62,8 @@ COLUMNS = [
 class Scale(Experiment):
     """Pages to clusters on disk, with a trace of the memory of all processes and the throughput of each stage.
 
+    The command runs as well, with one worker and with two; its wall time on more workers is simulated.
+
     Attributes
     ----------
     documents : list of int
@@ -84,8 +88,23 @@ class Scale(Experiment):
             matched, _ = self._run(settings, _pages(work, settings, FEW)[0], untraced)
             _require_equal(matched, settings.method.tau or 1.0)
         runs = [self._measured(work, settings, documents) for documents in self.documents]
+        commands = more_workers.show(work, [self._commands(work, settings, documents) for documents in self.documents])
         rows, notes = [row for run in runs for row in run["rows"]], [_note(run) for run in runs]
-        return work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=notes), "stages")
+        stages = work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=notes), "stages")
+        return "\n\n".join([stages, *commands])
+
+    def _commands(self, work: Work, settings: Settings, documents: int) -> list[Measured]:
+        """Run the command with one worker and with two, when its kernels are compiled."""
+        folder = _pages(work, settings, FEW)[0]
+        run_command(folder / "pages", FEW, folder / "run", self.memory, 1)
+        folder, _ = _pages(work, settings, documents)
+        wait_until_quiet(work.cache.patience)
+        with ForeignLoad() as load:
+            runs = runs_of(folder / "pages", documents, folder / "run", self.memory)
+        if load.cores > QUIET:
+            work.cache.contended.append(f"{documents} documents, the command")
+        shutil.rmtree(folder)
+        return runs
 
     def _measured(self, work: Work, settings: Settings, documents: int) -> dict[str, Any]:
         """Run all stages, and draw the memory over time."""

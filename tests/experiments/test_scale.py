@@ -84,5 +84,10 @@ def test_a_small_run(tmp_path):
         assert facts["pairs"] > 50
         assert all(row["seconds"] > 0 for row in facts["rows"])
     assert not (tmp_path / "scale/pages").exists()
+    speedup = pd.read_csv(tmp_path / "scale" / "speedup.csv")
+    assert speedup.workers.tolist() == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000] * 2
+    assert speedup.groupby("documents").simulated_s.is_monotonic_decreasing.all()
+    assert (speedup[speedup.workers == 1].measured_s > 0).all()
+    assert pd.read_csv(tmp_path / "scale" / "plan.csv").iloc[-1]["stage"] == "all"
     assert (tmp_path / "scale" / "memory-600.svg").exists()
     assert "pairs equal to those of one join in memory" in " ".join(done.stdout.split())
