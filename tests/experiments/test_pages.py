@@ -133,11 +133,32 @@ def test_the_finding_has_the_numbers_of_the_results():
         numbers = [map(signed, (facts[name].value, facts[name].low, facts[name].high)) for name in names]
         assert row == " ".join([start, *("{} ({} to {}) |".format(*of) for of in numbers)])
         assert facts[f"H1: {names[0].partition(':')[0]}, whole page: corrected p"].text.endswith("undecided")
+
+
+DECIDED = (
+    ("raises F1 on news by {}", "observation 1: newsframes (above 0)", "holds"),
+    ("lowers it on documentation by {}", "observation 1: republished (below 0)", "holds"),
+    ("raises the F1 of single words on news by {}", "observation 6: newsframes (below 0)", "refuted"),
+    ("the F1 of I-Match-S by {}", "observation 2: newsframes (above 0)", "holds"),
+)
+"""What README states as decided, the fact, and the outcome of its test."""
+
+
+@pytest.mark.parametrize(("sentence", "name", "outcome"), DECIDED)
+def test_what_is_decided_has_the_numbers_of_the_results(sentence, name, outcome):
     facts = read_facts(ROOT / "results/observations/facts.csv")
-    costs = [fact.value for name, fact in facts.items() if name.startswith("observation 3: ") and " to " in name]
-    ends = (signed(end).removeprefix("+") for end in (min(costs), max(costs)))
-    assert "lowers F1 on another by {} to {}.".format(*ends) in " ".join(lines)
-    assert facts["observation 3: corrected p"].text.endswith("undecided")
+    fact = facts[name]
+    value, low, high = (f"{abs(each):.3f}".removeprefix("0") for each in (fact.value, fact.low, fact.high))
+    stated = f"{value} ({min(low, high)} to {max(low, high)})"
+    assert sentence.format(stated) in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert outcome in facts[f"{name.partition(':')[0]}: corrected p"].text
+
+
+def test_the_setting_of_lsh_has_the_numbers_of_the_results():
+    rows = list(csv.DictReader((ROOT / "results/observations/lsh.csv").read_text(encoding="utf-8").splitlines()))
+    [row] = [row for row in rows if row["collection"] == "newsframes" and "paper" in row["setting"]]
+    value, low, high = (number.replace("-0.", ".") for number in re.findall(r"-[\d.]+", row["difference"]))
+    assert f"lowers F1 on news by {value} ({high} to {low})" in " ".join((ROOT / "README.md").read_text("utf-8").split())
 
 
 def test_a_study_that_left_the_code_has_the_commit_of_its_results():
