@@ -26,7 +26,6 @@ from spotsigs.errors import InputError, counted, require, shown
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.python_objects import InputPage, InputPages, input_pages, is_html, present
 from spotsigs.in_memory import Matched
-from spotsigs.matching.prefix_join import CrossPairs
 from spotsigs.method import Method
 from spotsigs.records import Document, IntArray, Pairs, Signatures, Skipped
 from spotsigs.signatures.boilerplate import Boilerplate
@@ -78,7 +77,7 @@ def near_duplicates(
     workers: int = 1,
     engine: str = "processes",
     address: str | None = None,
-) -> Pairs | CrossPairs:
+) -> Pairs:
     """Find all near-duplicate pairs among pages: exactly those whose similarity reaches tau.
 
     Parameters
@@ -130,7 +129,7 @@ def near_duplicates(
     -------
     Pairs
         ``pairs.i`` and ``pairs.j`` are positions in ``pages``. A page that is missing (None, NaN) or cannot be read is
-        in no pair, and a warning lists it. With a reference, `CrossPairs`: ``pairs.j`` are positions in ``against``.
+        in no pair, and a warning lists it. With a reference, ``pairs.j`` are positions in ``against``.
 
     Raises
     ------
@@ -282,7 +281,7 @@ class _PagePairs(NamedTuple):
     n: int  # number of all pages
     given: _Pages
 
-    def pairs(self) -> Pairs | CrossPairs:
+    def pairs(self) -> Pairs:
         """Return the pairs with positions among all pages."""
         pairs = self.matched.pairs
         if self.given.reference is not None:
@@ -291,7 +290,7 @@ class _PagePairs(NamedTuple):
             order = np.lexsort((other, page))
             page, other = (part[order].astype(np.int32) for part in (page, other))
             n_right = int(self.given.reference.n or 0)
-            return CrossPairs(page, other, pairs.similarity[order], self.n, n_right, pairs.seconds)
+            return Pairs(page, other, pairs.similarity[order], self.n, pairs.seconds, n_right=n_right)
         if len(self.positions) == self.n:
             return pairs
         i, j = (gathered(self.positions, rows).astype(np.int32) for rows in (pairs.i, pairs.j))

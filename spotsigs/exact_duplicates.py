@@ -16,16 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.row_blocks import gathered, is_identity, tally
-from spotsigs.records import FloatArray, IntArray, Pairs, Signatures, require_listable
+from spotsigs.records import FloatArray, IntArray, PairArrays, Pairs, Signatures, require_listable
 
 WORDS = 2
 """Number of 64-bit words in a checksum: 128 bits of BLAKE2b, for which no collision can be forged."""
 
 CONTENT, TEXT = 2, 1
 """Kinds of exact duplicates: identical content, and identical text only."""
-
-Chunk = tuple[IntArray, IntArray, FloatArray]
-"""Pairs as first documents, second documents and similarities."""
 
 
 class Sameness(Enum):
@@ -151,7 +148,7 @@ class ExactDuplicates:
         kinds: NDArray[np.int8] = np.where(content, CONTENT, np.where(text, TEXT, 0)).astype(np.int8)
         return kinds
 
-    def further(self, chunks: Iterable[Chunk], *, most: int = 1 << 20, new_from: int = 0) -> Iterator[Chunk]:
+    def further(self, chunks: Iterable[PairArrays], *, most: int = 1 << 20, new_from: int = 0) -> Iterator[PairArrays]:
         """Yield the pairs, ``i < j`` in any order, that exact duplicates add to those of their representatives.
 
         At most `most` pairs are in memory at a time; only pairs with a document of at least `new_from` are yielded.
@@ -221,7 +218,7 @@ def _flat(counts: IntArray, most: int) -> Iterator[tuple[NDArray[np.int64], NDAr
         yield index, flat - ends[index] + counts[index]
 
 
-def _wanted(i: IntArray, j: IntArray, similarity: FloatArray, new_from: int) -> Iterator[Chunk]:
+def _wanted(i: IntArray, j: IntArray, similarity: FloatArray, new_from: int) -> Iterator[PairArrays]:
     """Yield the pairs that have a new document, with ``i < j``."""
     low, high = np.minimum(i, j).astype(np.int64), np.maximum(i, j).astype(np.int64)
     new = high >= new_from

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 IntArray = NDArray[np.integer[Any]]
 FloatArray = NDArray[np.float64]
+PairArrays = tuple[IntArray, IntArray, FloatArray]
+"""Pairs as first rows, second rows and similarities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -509,22 +511,24 @@ _ALWAYS = 1 << 20  # pairs for which the memory is not measured
 
 @dataclass(frozen=True)
 class Pairs:
-    """Near-duplicate pairs, sorted by (i, j), without repeats, ``i < j``.
+    """Near-duplicate pairs, sorted by (i, j), without repeats: within a collection, ``i < j``, or between two.
 
     Attributes
     ----------
     i, j : ndarray of int32, shape (n_pairs,)
-        Row numbers.
+        Row numbers; ``j`` is a row of the right collection if there are two.
     similarity : ndarray of float64, shape (n_pairs,)
         The matcher's similarity; NaN if the method has none.
     n : int
-        Number of documents that were matched against each other.
+        Number of documents that were matched against each other, or of the left collection.
     seconds : mapping of str to float
         Wall seconds of each stage: ``sort_hash`` and ``cluster`` as in the paper's columns, and finer ones.
     counters : mapping of str to int
         Work done, for example ``lists_opened``, ``candidates``, ``verifications``.
     overlap : Overlap, optional
         Numbers of signatures of the pairs; None if similarities are no quotients of them.
+    n_right : int, optional
+        Number of documents of the right collection; None for pairs within one collection.
     """
 
     i: NDArray[np.int32]
@@ -534,6 +538,7 @@ class Pairs:
     seconds: Mapping[str, float] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
     overlap: Overlap | None = field(default=None, repr=False)
+    n_right: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", as_count("n", self.n, 0, INT32_MAX))
@@ -543,6 +548,8 @@ class Pairs:
         for name in ("seconds", "counters"):
             value = getattr(self, name)
             require(isinstance(value, Mapping), f"{name} must be a mapping, got {shown(value)}")
+        if self.n_right is not None:
+            object.__setattr__(self, "n_right", as_count("n_right", self.n_right, 0, INT32_MAX))
         known = isinstance(self.overlap, Overlap | None)
         require(known, f"overlap must be an Overlap, got {shown(self.overlap)}")
         for span in spans(len(self.i)):
@@ -550,8 +557,12 @@ class Pairs:
 
     def _check(self, span: slice) -> None:
         i, j = self.i[span], self.j[span]
-        require(int(i.min()) >= 0 and bool((i < j).all()), "pairs need 0 <= i < j; Pairs.build orients them")
-        require(int(j.max()) < self.n, f"a pair names row {j.max()} of {self.n:,}")
+        if self.n_right is None:
+            require(int(i.min()) >= 0 and bool((i < j).all()), "pairs need 0 <= i < j; Pairs.build orients them")
+            require(int(j.max()) < self.n, f"a pair names row {j.max()} of {self.n:,}")
+        else:
+            require_between("i", i, 0, self.n)
+            require_between("j", j, 0, self.n_right)
         ascending = (i[1:] > i[:-1]) | ((i[1:] == i[:-1]) & (j[1:] > j[:-1]))
         require(bool(ascending.all()), "pairs must ascend by (i, j) without repeats; Pairs.build sorts them")
 
@@ -608,7 +619,7 @@ class Pairs:
         require_array("keep", keep, "b", len(self))
         return replace(self, i=self.i[keep], j=self.j[keep], similarity=self.similarity[keep])
 
-    def chunks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+    def chunks(self) -> Iterator[PairArrays]:
         """Yield everything at once."""
         yield self.i, self.j, self.similarity
 
@@ -631,18 +642,28 @@ class Pairs:
         """Signatures that either document of each pair has: the sum of the greater counts; None without `overlap`."""
         return None if self.overlap is None else self.overlap(self.i, self.j, self.similarity)[1]
 
-    def to_pandas(self, doc_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the columns ``doc_a, doc_b, similarity`` and, if known, ``shared, union``; row numbers without ids."""
+    def to_pandas(self, doc_ids: Sequence[str] | None = None, right: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the columns ``doc_a, doc_b, similarity`` and, if known, ``shared, union``; row numbers without ids.
+
+        `right` has the ids of the right collection, if there are two.
+        """
         import pandas as pd
 
-        a, b = self.i, self.j
+        a: NDArray[Any] = self.i
+        b: NDArray[Any] = self.j
         if doc_ids is not None:
-            listed = isinstance(doc_ids, Sequence | np.ndarray) and not isinstance(doc_ids, str | bytes)
-            require(listed and len(doc_ids) == self.n, f"doc_ids must have {self.n:,} entries, one a document")
-            names = np.asarray(doc_ids, dtype=object)
-            a, b = names[a], names[b]
+            a = _names("doc_ids", doc_ids, self.n)[a]
+        others = doc_ids if self.n_right is None else right
+        if others is not None:
+            b = _names("right", others, self.n if self.n_right is None else self.n_right)[b]
         overlap: dict[str, Any] = {} if self.overlap is None else {"shared": self.shared, "union": self.union}
         return pd.DataFrame({"doc_a": a, "doc_b": b, "similarity": self.similarity, **overlap})
+
+
+def _names(name: str, ids: Sequence[str], n: int) -> NDArray[np.object_]:
+    listed = isinstance(ids, Sequence | np.ndarray) and not isinstance(ids, str | bytes)
+    require(listed and len(ids) == n, f"{name} must have {n:,} entries, one a document")
+    return np.asarray(ids, dtype=object)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from spotsigs.matching.prefix_join import CrossPairs
 from spotsigs.records import Pairs, RowNumbers, Signatures, Vectors
 
 
@@ -86,12 +85,12 @@ def pairs_of(edges: Iterable[Sequence[float]], n: int, similarity: float = 1) ->
     return Pairs.build(i, j, values, n)
 
 
-def triples(pairs: Pairs | CrossPairs) -> list[tuple[int, int, float]]:
+def triples(pairs: Pairs) -> list[tuple[int, int, float]]:
     """Return the pairs as tuples of two rows and their similarity."""
     return list(zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True))
 
 
-def by_rows(pairs: Pairs | CrossPairs, order: Sequence[int] | None = None) -> dict[tuple[int, int], float]:
+def by_rows(pairs: Pairs, order: Sequence[int] | None = None) -> dict[tuple[int, int], float]:
     """Return the similarity by pair of rows, or of documents if row ``r`` is document ``order[r]``."""
     if order is None:
         return {(i, j): similarity for i, j, similarity in triples(pairs)}

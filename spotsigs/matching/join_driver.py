@@ -172,20 +172,16 @@ def _scan(rows: Rows, lengths: NDArray[np.int64], limit: int, n_signatures: int,
     return Side(rows, lengths, limit, sum(seen[1:], seen[0]), np.maximum.reduce(most), copy_of, collided)
 
 
-class RowPairs(NamedTuple):
-    """Similar pairs of distinct documents, each identified by its first row."""
-
-    a: NDArray[np.int32]
-    b: NDArray[np.int32]
-    similarity: FloatArray
+Found = tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]
+"""Similar pairs of distinct documents: the first row of each, and the similarity."""
 
 
-def row_pairs(size: int) -> RowPairs:
+def row_pairs(size: int) -> Found:
     """Return arrays for pairs."""
-    return RowPairs(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size))
+    return np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size)
 
 
-def search(a: Side, b: Side, tau: float, stages: Stages) -> RowPairs:
+def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
     """Find the similar pairs of distinct documents between ``a`` and ``b``, or within ``a`` if ``b is a``."""
     own_side = a is b
     sides = [a] if own_side else [a, b]
@@ -205,7 +201,7 @@ def search(a: Side, b: Side, tau: float, stages: Stages) -> RowPairs:
         bands, stages
     )
     if swapped:
-        parts = [RowPairs(part.b, part.a, part.similarity) for part in parts]
+        parts = [(j, i, similarity) for i, j, similarity in parts]
     parts += _compare_long(a, b, numbered[0], numbered[-1], tau)
     pairs = _concatenate(parts)
     stages.end("join")
@@ -222,16 +218,16 @@ def _prefixes(tables: Bounds, bands: Sequence[tuple[int, int]], own_side: bool) 
     return prefix
 
 
-def _concatenate(parts: list[RowPairs]) -> RowPairs:
+def _concatenate(parts: list[Found]) -> Found:
     """Concatenate the parts, which are removed from the list one by one to free their memory."""
-    size = sum(len(part.a) for part in parts)
-    pairs = row_pairs(size)
+    size = sum(len(part[0]) for part in parts)
+    i, j, similarity = row_pairs(size)
     while parts:
         part = parts.pop()
-        begin = size - len(part.a)
-        pairs.a[begin:size], pairs.b[begin:size], pairs.similarity[begin:size] = part
+        begin = size - len(part[0])
+        i[begin:size], j[begin:size], similarity[begin:size] = part
         size = begin
-    return pairs
+    return i, j, similarity
 
 
 class Numbered(NamedTuple):
@@ -310,14 +306,14 @@ class BandJoin:
     scratches: SimpleQueue[Scratch] = field(default_factory=SimpleQueue)
     pairs: int = 0  # so far, at most: threads add to it at the same time
 
-    def run(self, bands: Sequence[tuple[int, int]], stages: Stages) -> list[RowPairs]:
+    def run(self, bands: Sequence[tuple[int, int]], stages: Stages) -> list[Found]:
         """Return the similar pairs in parts; ``a`` are the first rows of probing documents."""
         for _ in range(stages.threads):
             self.scratches.put(self._scratch())
         submit = stages.pool.submit
         ahead = (stages.threads + 1) // 2  # more indexes at a time only use memory
         inverted = deque(submit(self._invert, *band) for band in bands[:ahead])
-        tasks: deque[tuple[Future[tuple[Postings, float]], list[Future[list[RowPairs]]]]] = deque()
+        tasks: deque[tuple[Future[tuple[Postings, float]], list[Future[list[Found]]]]] = deque()
         for k, (lowest, highest) in enumerate(bands):
             begin, end = int(self.probing.first[lowest]), int(self.probing.first[highest + 1])
             cuts = np.linspace(begin, end, min(max((end - begin) // 2048, 1), 16) + 1).astype(np.int64).tolist()
@@ -329,13 +325,13 @@ class BandJoin:
                 inverted.append(submit(self._invert, *bands[k + ahead]))
             probes += [submit(self._look_up, postings, *part) for part in ranges[split:]]
             tasks.append((postings, probes))
-        pieces: list[RowPairs] = []
+        pieces: list[Found] = []
         inverting = 0.0
         while tasks:  # popping frees the postings of finished bands
             postings, probes = tasks.popleft()
             inverting += postings.result()[1]
             pieces += [piece for probe in probes for piece in probe.result()]
-            require_listable(sum(len(piece.a) for piece in pieces), self.limit)
+            require_listable(sum(len(piece[0]) for piece in pieces), self.limit)
         stages.transfer("postings", inverting / stages.threads)
         states = [self.scratches.get().state for _ in range(stages.threads)]
         for name, index in (("postings", 1), ("candidates", 2), ("verifications", 3)):
@@ -355,7 +351,7 @@ class BandJoin:
         postings = Postings(starts, entries, unshared, int(self.indexed.first[shortest]))
         return postings, time.perf_counter() - began
 
-    def _look_up(self, postings: Future[tuple[Postings, float]], begin: int, end: int) -> list[RowPairs]:
+    def _look_up(self, postings: Future[tuple[Postings, float]], begin: int, end: int) -> list[Found]:
         """Probe with the documents ``begin:end``; return the pairs in parts."""
         inverted, pieces, scratch = postings.result()[0], [], self.scratches.get()
         try:
@@ -399,14 +395,14 @@ def _bands(first: NDArray[np.int64]) -> list[tuple[int, int]]:
     return bands
 
 
-def _compare_long(a: Side, b: Side, of_a: Numbered, of_b: Numbered, tau: float) -> list[RowPairs]:
+def _compare_long(a: Side, b: Side, of_a: Numbered, of_b: Numbered, tau: float) -> list[Found]:
     """Compare the documents that are not expanded into tokens, each with all others that pass the length filter."""
     all_b = np.concatenate([of_b.row_of, of_b.long])
     # within one side, a document is compared with those before it
     upto = len(of_b.row_of) + np.arange(len(of_a.long)) if a is b else np.full(len(of_a.long), len(all_b))
     pieces = [_compare(a, b, row, all_b[:end], tau) for row, end in zip(of_a.long, upto, strict=True)]
     if a is not b:
-        pieces += [RowPairs(y, x, s) for x, y, s in (_compare(b, a, row, of_a.row_of, tau) for row in of_b.long)]
+        pieces += [(y, x, s) for x, y, s in (_compare(b, a, row, of_a.row_of, tau) for row in of_b.long)]
     return pieces
 
 
@@ -414,7 +410,7 @@ WIDER = 2.0**-50
 """Fraction that widens the length filter, since lengths above 2**53 round in float64."""
 
 
-def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float) -> RowPairs:
+def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float) -> Found:
     """Compare one row of ``a`` with the rows ``others`` of ``b``, sorted by length, that pass the length filter."""
     length, lengths = a.lengths[row], b.lengths[others]
     with np.errstate(over="ignore"):  # at the smallest thresholds any length passes; the test itself follows
@@ -426,10 +422,10 @@ def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float) 
     similarity = overlap / (length + lengths[begin:end] - overlap)
     similar = similarity >= tau
     partners = others[begin:end][similar]
-    return RowPairs(np.full(len(partners), row, np.int32), partners, similarity[similar])
+    return (np.full(len(partners), row, np.int32), partners, similarity[similar])
 
 
-def expand(a: Side, b: Side, pairs: RowPairs, stages: Stages) -> RowPairs:
+def expand(a: Side, b: Side, pairs: Found, stages: Stages) -> Found:
     """Expand similar documents to pairs of all rows, including exact duplicates.
 
     The pairs are sorted by rows; within one side, the first row is the lower one. Raise InputError if there are more
@@ -448,7 +444,7 @@ def expand(a: Side, b: Side, pairs: RowPairs, stages: Stages) -> RowPairs:
     return out
 
 
-def _links(pairs: RowPairs, own_side: bool, copy_of: NDArray[np.int32]) -> Links:
+def _links(pairs: Found, own_side: bool, copy_of: NDArray[np.int32]) -> Links:
     """Return the similar rows of each row; within one side, later ones only for rows that have duplicates."""
     copied = kernels.mark_copied(copy_of)
     links = Links(np.zeros(len(copy_of) + 2, np.int64), *row_pairs(0)[1:])
@@ -459,13 +455,13 @@ def _links(pairs: RowPairs, own_side: bool, copy_of: NDArray[np.int32]) -> Links
     return links
 
 
-def _first_pairs(a: Side, b: Side, links: Links, stages: Stages) -> tuple[NDArray[np.int64], RowPairs]:
+def _first_pairs(a: Side, b: Side, links: Links, stages: Stages) -> tuple[NDArray[np.int64], Found]:
     """Return the start of each row's pairs, and the pairs with the partners of all first rows filled in."""
     n = len(a.copy_of)
     cuts = np.linspace(0, n, stages.threads + 1).astype(np.int64)
     partners, passed = np.zeros(n, np.int64), np.zeros(n, np.int32)
 
-    def visit(begin: int, end: int, fill: bool, cursor: NDArray[np.int64], out: RowPairs) -> None:
+    def visit(begin: int, end: int, fill: bool, cursor: NDArray[np.int64], out: Found) -> None:
         kernels.list_partners(links, b.copy_of, a is b, begin, end, cursor, passed, out, fill)
 
     stages.each(partial(visit, fill=False, cursor=partners, out=row_pairs(0)), cuts)

@@ -7,20 +7,16 @@ tokens. `spotsigs.matching.bounds` has the bounds with proofs, `spotsigs.matchin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import take_rows
 from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
-from spotsigs.errors import as_flag, as_number, as_tau, require, shown
-from spotsigs.records import Corpus, FloatArray, Measure, Overlap, Pairs, RowNumbers, Vectors, unchecked
-
-if TYPE_CHECKING:
-    import pandas as pd
+from spotsigs.errors import as_flag, as_tau, require, shown
+from spotsigs.records import Corpus, Measure, Overlap, Pairs, RowNumbers, Vectors, unchecked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,47 +51,6 @@ class SpotSigsTight(ThreadedMatcher, ThresholdMatcher):
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs of the corpus with similarity at least ``tau``."""
         return self_join(corpus.vectors, self.tau, threads=self.threads)
-
-
-@dataclass(frozen=True)
-class CrossPairs:
-    """Similar pairs between two collections, sorted by (i, j), without repeats.
-
-    Attributes
-    ----------
-    i, j : ndarray of int32, shape (n_pairs,)
-        Row numbers in the left and in the right collection.
-    similarity : ndarray of float64, shape (n_pairs,)
-        Similarity of each pair.
-    n_left, n_right : int
-        Number of rows of each collection.
-    seconds, counters : mapping
-        As in `Pairs`.
-    """
-
-    i: NDArray[np.int32]
-    j: NDArray[np.int32]
-    similarity: FloatArray
-    n_left: int
-    n_right: int
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    counters: Mapping[str, int] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.i)
-
-    def at(self, tau: float) -> CrossPairs:
-        """Return the pairs of similarity at least ``tau``."""
-        keep = self.similarity >= as_number("tau", tau)
-        return replace(self, i=self.i[keep], j=self.j[keep], similarity=self.similarity[keep])
-
-    def to_pandas(self, left: Sequence[str] | None = None, right: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return a data frame with columns ``doc_a, doc_b, similarity``; row numbers if no ids are given."""
-        import pandas as pd
-
-        a = self.i if left is None else np.asarray(left, dtype=object)[self.i]
-        b = self.j if right is None else np.asarray(right, dtype=object)[self.j]
-        return pd.DataFrame({"doc_a": a, "doc_b": b, "similarity": self.similarity})
 
 
 def self_join(
@@ -161,7 +116,7 @@ def join(
     threads: int | None = None,
     sets: bool = False,
     most: int | None = None,
-) -> CrossPairs:
+) -> Pairs:
     """Find all pairs of a left and a right row with Jaccard similarity at least ``tau``.
 
     Parameters
@@ -173,7 +128,7 @@ def join(
 
     Returns
     -------
-    CrossPairs
+    Pairs
         Pairs of a row ``i`` of ``left`` and a row ``j`` of ``right``; seconds and counters as in `self_join`.
 
     Raises
@@ -193,7 +148,7 @@ def join(
         a, b = read([one, some_rows(other, partners)], False, stages)
         i, j, similarity = expand(a, b, search(a, b, tau, stages), stages)
         i, j = rows[i].astype(np.int32), partners[j].astype(np.int32)
-    return CrossPairs(i, j, similarity, len(left), len(right), stages.seconds, stages.counters)
+    return Pairs(i, j, similarity, len(left), stages.seconds, stages.counters, n_right=len(right))
 
 
 def some_rows(vectors: Vectors, rows: NDArray[np.int64]) -> Vectors:

@@ -26,8 +26,17 @@ from spotsigs.errors import InputError, as_tau, require
 from spotsigs.matching.join_driver import LONGEST, weight_to_share
 from spotsigs.matching.join_kernels import Rows, fold_unshared
 from spotsigs.matching.prefix_join import join, self_join, some_rows
-from spotsigs.outofcore.pair_files import PairArrays, PairFiles, write_pairs
-from spotsigs.records import BYTES_A_PAIR, Overlap, RowNumbers, TooManyPairsError, Vectors, require_listable, unchecked
+from spotsigs.outofcore.pair_files import PairFiles, write_pairs
+from spotsigs.records import (
+    BYTES_A_PAIR,
+    Overlap,
+    PairArrays,
+    RowNumbers,
+    TooManyPairsError,
+    Vectors,
+    require_listable,
+    unchecked,
+)
 from spotsigs.storage.locations import absolute, as_path
 from spotsigs.storage.store import Reader, Writer, claim, entry_spans, fingerprint, open_vectors, opened, remove_tree
 from spotsigs.storage.tasks import JOB, Job, resumable, run_tasks

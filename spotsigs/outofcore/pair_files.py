@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import concatenated
-from spotsigs.records import FloatArray, IntArray, Overlap, Pairs
+from spotsigs.records import FloatArray, IntArray, Overlap, PairArrays, Pairs
 from spotsigs.storage.store import Reader, entry_spans, opened, writing
 
 BYTES_A_PAIR = 128
@@ -20,8 +19,6 @@ BYTES_A_PAIR = 128
 
 PAIR_COLUMNS: dict[str, Any] = {"i": np.int64, "j": np.int64, "similarity": np.float64}
 """Arrays of a store of pairs."""
-
-PairArrays = tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
 
 
 @dataclass(frozen=True)

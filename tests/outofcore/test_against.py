@@ -44,7 +44,7 @@ def test_pages_compared_with_a_reference_are_those_of_brute_force(drawn, tau, me
     options = {"signature": SCHEME, "measure": measure, "duplicates": "content"}
     pairs = near_duplicates(pages, tau, against=reference, **options)
     assert list(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True)) == naive.crossed(known, others, near)
-    assert (pairs.n_left, pairs.n_right) == (len(pages), len(reference))
+    assert (pairs.n, pairs.n_right) == (len(pages), len(reference))
     numbered = [{"text": text, "n": n} for n, text in enumerate(pages)]
     kept = [row["n"] for row in dedup(numbered, tau, against=reference, **options)]
     assert kept == naive.kept(known, others, near, alike)
@@ -156,6 +156,6 @@ def test_a_reference_that_cannot_be_used(inputs, words, sentence):
 def test_unreadable_pages_of_a_reference_are_listed():
     with pytest.warns(UserWarning, match=r"1 page of the reference cannot be read; 1: the page is missing"):
         pairs = near_duplicates(["the plan is a bridge", None], against=["the town", None, "the plan is a bridge"])
-    assert (pairs.i.tolist(), pairs.j.tolist(), pairs.n_left, pairs.n_right) == ([0], [2], 2, 3)
+    assert (pairs.i.tolist(), pairs.j.tolist(), pairs.n, pairs.n_right) == ([0], [2], 2, 3)
     assert dedup(["the plan is a bridge", "a town"], against=iter(["the plan is a bridge"])) == ["a town"]
     assert dedup(["the plan is a bridge", "a town"], against=[]) == ["the plan is a bridge", "a town"]
