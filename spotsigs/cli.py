@@ -24,7 +24,7 @@ from spotsigs import __version__, defaults, terminal
 from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean, printable, reason, require, shown
 from spotsigs.spelling import ELSEWHERE, command_spelling
 from spotsigs.storage.atomic import staging_folder
-from spotsigs.storage.locations import PRINTED, absolute, as_path, local_folder
+from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, absolute, as_path, local_folder
 from spotsigs.terminal import announce_compilation, expand_home, open_streams
 from spotsigs.text.size_limits import BUDGET_PAGE, page_size_limit
 
@@ -117,7 +117,11 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
         STORED, "--measure", "jaccard|containment",
         "containment: intersection over the shorter page, which finds a teaser in its article",
     ),
-    (("dedup",), "--out", "FOLDER", "the copy, in the input's own format; - prints the kept documents as JSON lines"),
+    (
+        ("dedup",), "--out", "FOLDER",
+        "Write the copy there, in the input's own format. The value - prints the kept documents as JSON lines; none "
+        "writes only the tables of --results.",
+    ),
     (TABLES, "--out", "FOLDER", "tables of the run"),
     (("dedup",), "--results", "FOLDER", "tables of the run; FOLDER-results by default, none with --out -"),
     (("dedup",), "--overwrite", "", "replace the copy that is there"),
@@ -236,6 +240,10 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
     require(named, f"--out of {args.verb} is a folder of tables, got -; name a folder, or leave out --out")
     against = _reference(args)
     known = against if isinstance(against, Store) else None if args.store is None else Store.open(args.store)
+    exists = (
+        f"{args.store} is no store of a finished run, so that nothing can be added; leave out --add for the first run"
+    )
+    require(not args.add or known is not None, exists)
     memory = _memory(args, args.store is not None or known is not None)
     if memory is not None:
         data_budget(memory)  # an error if it is too little, before the input is read
@@ -352,6 +360,7 @@ def _folder(name: str | None, default: str) -> Path:
 
 
 def _dedup(args: argparse.Namespace) -> None:
+    require(args.out != NOT_WRITTEN or args.results is not None, "--out none writes tables alone; add --results FOLDER")
     if args.results is not None:
         _run(args, as_path(args.results))
     elif args.out == PRINTED:
@@ -421,8 +430,11 @@ def _listed(path: Path) -> Iterator[list[str]]:
 
 
 def _cell(value: Any) -> str:
-    """Return a value as a cell of a table; on a terminal, without characters that it interprets."""
-    text = str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+    """Return a value as a cell of a table, no formula; on a terminal, without characters that it interprets."""
+    from spotsigs.clustering.tables import harmless
+
+    text = harmless(value) if isinstance(value, str) else str(value)
+    text = text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
     return printable(text) if sys.stdout.isatty() else text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
 import socket
@@ -82,6 +83,8 @@ class Processes(WorkerEngine):
     @property
     def processes(self) -> int:
         """Worker processes; a single one would only add the cost of a process."""
+        if multiprocessing.current_process().daemon:  # a worker of a pool, which may start none
+            return 0
         workers = min(self.workers, all_cores())
         return workers if workers > 1 else 0
 

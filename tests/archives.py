@@ -19,7 +19,6 @@ from fastwarc import WarcRecord, WarcRecordType
 from spotsigs.formats.writers import copy_errors, prepare_copy, publish_copy, require_free
 from spotsigs.records import Document
 from spotsigs.storage.atomic import staging_folder
-from spotsigs.storage.manifest import MANIFEST
 
 PACK = {
     "": bytes,
@@ -170,7 +169,6 @@ def write_copy(collection, doc_ids, kept, folder, *, judged=lambda document: Tru
     with copy_errors(folder), staging_folder(folder) as temporary:
         prepare_copy(collection, doc_ids, kept, temporary, judged=judged)
         publish_copy(temporary, folder, ExitStack())
-    (folder / MANIFEST).unlink()  # tests of formats look at the pages alone
 
 
 class CountedFile(io.RawIOBase):

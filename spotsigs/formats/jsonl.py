@@ -96,9 +96,9 @@ class Jsonl(RowCollection):
         return row
 
     def _check_keys(self, path: Path) -> None:
-        """Refuse a file if its first lines have no id where the user has named its key."""
-        wanted, keys = self.named_columns(), dict[str, None]()
-        if self.id_column not in wanted:
+        """Refuse a file whose first lines lack a key that the user has named."""
+        missing, keys = dict.fromkeys(self.named_columns()), dict[str, None]()
+        if not missing:
             return
         for _, line in islice(lines(path), _SAMPLE):
             try:
@@ -106,12 +106,11 @@ class Jsonl(RowCollection):
             except (ValueError, RecursionError):
                 continue
             if isinstance(row, dict):
-                if value_of(row, self.id_column) is not None:
-                    return
+                missing = {name: None for name in missing if name not in row and value_of(row, name) is None}
                 keys |= dict.fromkeys(row)
-        if keys:
+        if keys and missing:
             raise InputError(
-                f"{path} has no key {self.id_column!r} in its first lines; their keys are {column_names(keys)}"
+                f"{path} has no key {next(iter(missing))!r} in its first lines; their keys are {column_names(keys)}"
             )
 
 

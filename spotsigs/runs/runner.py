@@ -34,7 +34,7 @@ from spotsigs.runs.stores import discard, store_of_run
 from spotsigs.signatures.extract import cutter, grams_of, is_readable, name_hash, texts, texts_for, unique_names
 from spotsigs.spelling import option
 from spotsigs.storage.atomic import locked, reserved, staging_folder
-from spotsigs.storage.locations import PRINTED, as_path, is_remote, remove, require_writable, upload
+from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, as_path, is_remote, remove, require_writable, upload
 from spotsigs.storage.manifest import COMPLETE, RUN, require_of_run
 from spotsigs.storage.tasks import in_caller, task_log
 from spotsigs.text.size_limits import BUDGET_PAGE, page_size_limit
@@ -155,7 +155,7 @@ def _reserved(copy: Path) -> Iterator[None]:
 
 def _free_copy(run: Run) -> Path | None:
     """Return the path of the copy of the collection, if one is requested in a folder and can be written."""
-    if run.output.copy is None:
+    if run.output.copy in (None, NOT_WRITTEN):
         return None
     copyable = isinstance(run.collection, CopyableCollection)
     require(copyable, f"{option('data', run.data)} cannot be copied; use kept.csv")
@@ -212,6 +212,8 @@ def _text_lost(result: Result, run: Run) -> TextLost | None:
 
 def _written(result: Result, run: Run, copy: Path | None, stack: ExitStack) -> Path | None:
     """Write the copy, and return its temporary folder; print it if there is none."""
+    if run.output.copy == NOT_WRITTEN:
+        return None
     if copy is None:
         _write_copy(result, run, None)
         return None

@@ -28,7 +28,7 @@ from spotsigs.runs.result import Result
 from spotsigs.runs.stores import kept_store, store_of_run
 from spotsigs.signatures.extract import texts
 from spotsigs.spelling import option
-from spotsigs.storage.locations import PRINTED, as_path, is_remote
+from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, as_path, is_remote
 from spotsigs.storage.tasks import in_caller
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class Output:
         Folder of the tables, on this machine or as a path of a URL.
     copy : str or None
         Folder or URL of the copy of the collection, in its own format, without the removed documents; `PRINTED` prints
-        the kept ones.
+        the kept ones, and `NOT_WRITTEN` makes no copy.
     overwrite : bool
         The copy replaces an existing one.
     page : bool
@@ -124,7 +124,7 @@ class Run:
 
 def _require_outside(key: str, named: str | None, path: object) -> None:
     """Refuse to write among the files of the collection, which would become a part of it."""
-    if named in (None, PRINTED) or not isinstance(path, str) or path in ("", "-"):
+    if named in (None, PRINTED, NOT_WRITTEN) or not isinstance(path, str) or path in ("", "-"):
         return
     fixed, deep, _ = path.partition("**")
     root, written = as_path(fixed), as_path(named)
@@ -142,7 +142,7 @@ def _require_outside(key: str, named: str | None, path: object) -> None:
 def _require_copy_apart(run: Run) -> None:
     """Refuse a copy whose folder contains, or is in, another folder of the run: it is replaced as a whole."""
     copy = run.output.copy
-    if copy in (None, PRINTED):
+    if copy in (None, PRINTED, NOT_WRITTEN):
         return
     others = {"the results": run.output.folder if run.output.tables else None, "the store": run.store}
     if isinstance(run.against, Collection | None):

@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from spotsigs import defaults
 from spotsigs.contracts import VectorCollection
 from spotsigs.errors import counted
 from spotsigs.method import Method
 from spotsigs.runs.result import FEW, Result
 from spotsigs.runs.stages import Run
 from spotsigs.runs.warnings import text_warning, warning
+from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.spelling import is_command, option
-from spotsigs.storage.locations import PRINTED, as_path, is_remote
+from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, as_path, is_remote
 
 
 def summary(result: Result, run: Run) -> str:
@@ -29,7 +33,7 @@ def _answer(result: Result, run: Run) -> str:
     removed, kept = result.metrics["removed"], result.metrics["kept"]
     pages = removed + kept  # without earlier pages of a store
     share = removed / pages if pages else 0
-    copy = run.output.copy
+    copy = None if run.output.copy == NOT_WRITTEN else run.output.copy
     where = f"{shown_path(run.output.folder / 'kept.csv' if copy is None else as_path(copy))}"
     where = "standard output" if copy == PRINTED else where + "/" * (copy is not None)
     return f"{counted(pages, 'page')}, {removed:,} removed ({share:.1%}), {kept:,} kept -> {where}".replace("%)", " %)")
@@ -45,7 +49,7 @@ def shown_path(folder: Path) -> Path:
 
 def _remarks(result: Result, run: Run) -> list[str]:
     metrics, method, output = result.metrics, result.method, run.output
-    lines = []
+    lines = [_setting(method)] if is_command() else []
     if metrics["f1"] is not None:
         precision, recall = (f"{metrics[key]:.1%}".replace("%", " %") for key in ("precision", "recall"))
         shares = f"{precision} are duplicates; of the pairs of duplicates, {recall} are reported"
@@ -57,7 +61,7 @@ def _remarks(result: Result, run: Run) -> list[str]:
     )
     if old := metrics["documents"] - metrics["new_documents"]:
         new = f"{counted(metrics['new_documents'], 'new document')}; only pairs with at least one are reported"
-        lines.append(new if run.against is None else f"{counted(old, 'document')} of the reference, always kept")
+        lines.append(new if run.against is None else _of_reference(result, old))
     if metrics["min_similarity"] is not None:
         lines.append(
             f"largest cluster {counted(metrics['largest_cluster'], 'document')}; similarity inside clusters at least "
@@ -91,6 +95,28 @@ def _remarks(result: Result, run: Run) -> list[str]:
     last = {"undated.csv": "dates that cannot be read count as the oldest"}
     last |= {"unscored.csv": "pages without a score that is a number come last"}
     return lines + [f"{what}: see {name}" for name, what in last.items() if (output.folder / name).exists()]
+
+
+def _of_reference(result: Result, documents: int) -> str:
+    """Return the number of documents of the reference, and how many pages are removed for one of them."""
+    removed = np.flatnonzero(~result.decisions.kept)
+    instead = result.decisions.instead(removed)
+    number = int(np.count_nonzero((instead >= 0) & (instead < result.matched.new_from)))
+    are = "is" if number == 1 else "are"
+    of_reference = f"{counted(documents, 'document')} of the reference, always kept"
+    return f"{of_reference}; {counted(number, 'page')} {are} removed for one of them"
+
+
+def _setting(method: Method) -> str:
+    """Return the threshold, the language and the treatment of templates as a sentence."""
+    tau = "none" if method.tau is None else f"{method.tau:g}"
+    detected = method.language in (None, defaults.LANGUAGE)
+    language = "the language of each page is detected" if detected else f"all pages are read as {method.language}"
+    treated = {
+        Boilerplate.remove: "templates of sites are removed",
+        Boilerplate.main_content: "only the main content is compared",
+    }
+    return f"threshold {tau}; {language}; {treated.get(method.boilerplate, 'templates are compared, too')}"
 
 
 def _few_signatures(result: Result, *, listed: bool) -> list[str]:

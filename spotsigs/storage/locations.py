@@ -30,6 +30,9 @@ PARTS = 9_000
 PRINTED = "-"
 """Path of a copy that is printed on standard output, as JSON lines."""
 
+NOT_WRITTEN = "none"
+"""Path of a copy that is not written, as of a run of which only the tables are wanted."""
+
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _CHECKSUMS = ("ETag", "etag", "md5Hash", "content_md5", "checksum")  # as fsspec's file systems call them
 _TIMES = ("mtime", "LastModified", "last_modified", "modified", "created")

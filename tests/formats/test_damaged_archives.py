@@ -67,7 +67,7 @@ def unpacked(content):
 def copy_of(collection, folder, removed=()):
     names = ids(read(collection))
     write_copy(collection, names, np.array([name not in removed for name in names]), folder)
-    return next(folder.iterdir()).read_bytes()
+    return next(folder.glob("[!.]*")).read_bytes()
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
