@@ -240,10 +240,9 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
     require(named, f"--out of {args.verb} is a folder of tables, got -; name a folder, or leave out --out")
     against = _reference(args)
     known = against if isinstance(against, Store) else None if args.store is None else Store.open(args.store)
-    exists = (
-        f"{args.store} is no store of a finished run, so that nothing can be added; leave out --add for the first run"
-    )
-    require(not args.add or known is not None, exists)
+    require(not args.add or args.store is not None, "--add needs a store: name it with --store FOLDER")
+    missing = f"{args.store} is no store, so that nothing can be added; leave out --add for the first run"
+    require(not args.add or known is not None, missing)
     memory = _memory(args, args.store is not None or known is not None)
     if memory is not None:
         data_budget(memory)  # an error if it is too little, before the input is read
@@ -272,7 +271,6 @@ def _collection(args: argparse.Namespace) -> tuple[str, Any]:
     from spotsigs.clustering.decisions import keep_by
     from spotsigs.formats.detect_format import collection_of
 
-    require(not args.add or args.store is not None, "--add needs a store: name it with --store FOLDER")
     columns = {f"{name}_column": getattr(args, name) for name in COLUMNS}
     if args.keep_by is not None:
         require(args.keep == defaults.KEEP and args.date is None, "--keep-by takes the place of --keep and --date")

@@ -114,8 +114,6 @@ def test_a_truncated_file_of_compiled_kernels_is_compiled_again(tmp_path, kind):
     assert process(program=(str(tmp_path / "m.py"),), environment=environment).stdout == "[0, 2, 4] 1\n"
     [path] = (tmp_path / "cache").rglob(f"*.{kind}")
     whole = path.read_bytes()
-    with pytest.raises((pickle.UnpicklingError, EOFError)):
-        pickle.loads(whole[: len(whole) // 2])
     for size in (0, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:size])
         done = process(program=(str(tmp_path / "m.py"),), environment=environment)
