@@ -14,14 +14,16 @@ class _Cache(IndexDataCacheFile):
     """A cache of compiled kernels of which a damaged file, as after a loss of power, counts as missing."""
 
     def _load_index(self) -> Any:
+        inherited: Any = super()
         try:
-            return super()._load_index()
+            return inherited._load_index()
         except DAMAGED:
             return {}
 
     def _load_data(self, name: str) -> Any:
+        inherited: Any = super()
         try:
-            return super()._load_data(name)
+            return inherited._load_data(name)
         except DAMAGED as error:
             raise FileNotFoundError(name) from error  # the kernel is compiled again
 
@@ -29,7 +31,8 @@ class _Cache(IndexDataCacheFile):
 DAMAGED = (EOFError, pickle.UnpicklingError, ValueError, IndexError, KeyError, AttributeError, ImportError, TypeError)
 """What unpickling raises of a file that is not what was written."""
 
-caching.IndexDataCacheFile = _Cache
+_MODULE: Any = caching
+_MODULE.IndexDataCacheFile = _Cache
 
 if TYPE_CHECKING:  # numba's types lack the third option
     kernel = njit(cache=True, nogil=True)
