@@ -128,8 +128,7 @@ class MethodKeys:
     duplicates: Sameness = MISSING
     clusters: ClusterMethod = MISSING
     keep: Keep = MISSING
-    most_text_lost: float = MISSING
-    section_tau: float = MISSING
+    min_contained: float = MISSING
 
 
 @dataclass
@@ -353,7 +352,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         typed=tuple(word.partition("=")[0] for word in given),
         **{group: built[group] for group in ("text", "signature", "matcher")},
         **{key: config[key] for key in ("boilerplate", "idf", "min_spots", "sets", "duplicates", "clusters", "keep")},
-        **{key: config[key] for key in ("most_text_lost", "section_tau")},
+        min_contained=config.min_contained,
         **ends,
     )
     return Settings(

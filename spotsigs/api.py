@@ -18,7 +18,6 @@ from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import BY_SCORE, Keep, is_unordered
 from spotsigs.clustering.decisions import keep_by as by_score
-from spotsigs.clustering.text_kept import largest_share
 from spotsigs.compile import prepare, steps_of
 from spotsigs.contracts import Collection, Shard, SignatureScheme
 from spotsigs.engines import Engine, engine_of
@@ -166,7 +165,7 @@ def dedup(
     keep: str | Keep = defaults.KEEP,
     date: str = "date",
     keep_by: str | None = None,
-    most_text_lost: float | None = None,
+    min_contained: float | None = None,
     clusters: str | ClusterMethod = defaults.CLUSTERS,
     signature: SignatureScheme | str | None = None,
     language: str = defaults.LANGUAGE,
@@ -200,9 +199,10 @@ def dedup(
         Column with a score: the page of the largest is kept, or with a hyphen before the name (``"-score"``) of the
         smallest, ties in the order of the pages. A warning lists pages whose score is missing or no number; they come
         last.
-    most_text_lost : float, optional
-        A page stays if a larger fraction of its text is rare and in no other page that stays, see
-        `spotsigs.clustering.text_kept.keep_for_text`; at 1 none does. By default .6; with a reference it is 1.
+    min_contained : float, optional
+        Remove a page only if the kept page contains at least this fraction of its text, see
+        `spotsigs.signatures.contained`; at 0, `tau` alone decides. The default is .3, and 0 for a `signature` that does
+        not locate its signatures.
     clusters : str
         How pairs become clusters, see `spotsigs.cluster`.
     signature, language, boilerplate, … : optional
@@ -229,11 +229,12 @@ def dedup(
         require(isinstance(keep_by, str), f"keep_by must be the name of a column, got {shown(keep_by)}")
         require(keep in (defaults.KEEP, Keep.first), "keep_by= decides which page is kept; leave out keep=")
         keep, date = by_score(keep_by)
+    located = not isinstance(signature, SignatureScheme) or signature.locates
     method = Method.of(
         signature=signature, language=language, boilerplate=boilerplate, idf_min=idf_min, idf_max=idf_max,
         min_spots=min_spots, duplicates=duplicates, measure=measure, tau=tau, threads=threads, clusters=clusters,
         keep=keep,
-        most_text_lost=largest_share(most_text_lost, defaults.MOST_TEXT_LOST, reference=against is not None),
+        min_contained=(defaults.MIN_CONTAINED if located else 0.0) if min_contained is None else min_contained,
     )  # fmt: skip
     runs = engine_of(engine, workers=workers, address=address)
     columns = {"text": text, "html": html, "id": id}

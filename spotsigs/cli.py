@@ -104,14 +104,9 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (INPUT, "--keep", "first|longest|newest|none", "which document is kept"),
     (INPUT, "--keep-by", "COLUMN", "column of scores: the largest is kept; -COLUMN: the smallest"),
     (
-        STORED, "--most-text-lost", "SHARE",
-        f"a page stays if more of its text is rare and in no other page that stays; 1: none does "
-        f"({defaults.MOST_TEXT_LOST:g}, or that of the store; not with --against)",
-    ),
-    (
-        INPUT, "--section-tau", "NUMBER",
-        "least similarity of near-duplicates in one folder of a site, if above tau; of pages with links "
-        f"({defaults.SECTION_TAU:g}, or that of the store)",
+        INPUT, "--min-contained", "FRACTION",
+        "remove a page only if the kept page contains at least this fraction of its text; 0: tau alone decides "
+        f"({defaults.MIN_CONTAINED:g}, or that of the store)",
     ),
     (
         STORED, "--measure", "jaccard|containment",
@@ -141,8 +136,8 @@ REQUIRED = {("dedup", "--out")}
 DEFAULTS: dict[str, Any] = {
     "add": False, "address": None, "against": None, "against_text": None, "clusters": defaults.CLUSTERS,
     "engine": "processes", "idf_max": str(defaults.IDF_MAX), "log": "text", "idf_min": str(defaults.IDF_MIN),
-    "keep": defaults.KEEP, "keep_by": None, "measure": defaults.MEASURE, "memory": None, "most_text_lost": None,
-    "overwrite": False, "section_tau": None, "store": None, "strict": False,
+    "keep": defaults.KEEP, "keep_by": None, "measure": defaults.MEASURE, "memory": None, "min_contained": None,
+    "overwrite": False, "store": None, "strict": False,
 }  # fmt: skip
 """Values of options that are omitted, or that a verb does not have."""
 
@@ -202,14 +197,11 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
         If a value is out of range or the input cannot be read.
     """
     from spotsigs.clustering.decisions import keep_by
-    from spotsigs.clustering.text_kept import largest_share
     from spotsigs.method import Method
 
     known = None if store is None else store.method
     decided = known if store is not None and store.is_decided else None
-    share = decided.most_text_lost if decided else defaults.MOST_TEXT_LOST
-    inside = decided.section_tau if decided else defaults.SECTION_TAU
-    chosen = None if args.most_text_lost is None else _number("--most-text-lost", args.most_text_lost)
+    least = decided.min_contained if decided else defaults.MIN_CONTAINED
     method = Method.of(
         boilerplate=args.boilerplate or (known.boilerplate if known else None),
         language=args.language or (known.language if known else None),
@@ -219,8 +211,7 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
         tau=None if args.tau is None else as_tau(_number("--tau", args.tau, " in (0, 1]")),
         clusters=args.clusters,
         keep=args.keep if args.keep_by is None else keep_by(args.keep_by)[0],
-        most_text_lost=largest_share(chosen, share, reference=args.against is not None),
-        section_tau=inside if args.section_tau is None else _number("--section-tau", args.section_tau),
+        min_contained=least if args.min_contained is None else _number("--min-contained", args.min_contained),
     )
     if args.tau is not None:
         return method

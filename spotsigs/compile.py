@@ -28,7 +28,8 @@ from spotsigs.kernel_cache import step_marker
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
 from spotsigs.method import Method
 from spotsigs.progress import progress
-from spotsigs.records import Document, Signatures, Tokens, Vectors
+from spotsigs.records import Document, Phrases, Signatures, Tokens, Vectors
+from spotsigs.signatures.contained import NO_RULE, contents_of, phrases_of
 from spotsigs.signatures.extract import count_signatures
 from spotsigs.signatures.sections import sections_of
 from spotsigs.signatures.spots import SpotSignatures
@@ -58,7 +59,9 @@ def _spots() -> None:
     words = np.frombuffer(b"the:page", np.uint8).copy()
     tokens = Tokens(words, np.array([0, 4], np.int32), ends, np.zeros(2, np.int32))
     scheme = TemplateRemoval(signature=SpotSignatures(language="auto"))
-    count_signatures(scheme.outline(tokens)[0])
+    located = scheme.located_in_outline(tokens)
+    count_signatures(scheme.outline(tokens, "", located)[0])
+    phrases_of(*located, tokens)
 
 
 _STARTS = np.array([0, 1, 2])
@@ -88,7 +91,8 @@ def _leaders() -> None:
     vectors = _vectors()
     clusters, pairs = leaders_of(vectors, 0.5, LeaderOptions(), threads=1)
     cohesion(clusters, pairs.chunks())
-    decide(pairs.chunks(), clusters)
+    contents = contents_of(Phrases(_STARTS, _HASHES), _STARTS, _HASHES, marked=False, threads=1)
+    decide(pairs.chunks(), clusters).measured(NO_RULE._replace(contents=contents))
 
 
 def _join() -> None:

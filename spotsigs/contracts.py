@@ -175,6 +175,12 @@ class SignatureScheme(ABC):
     label: ClassVar[str]
     marked: ClassVar[bool] = False
 
+    @property
+    def locates(self) -> bool:
+        """Whether the scheme has `located`."""
+        own, base = type(self), SignatureScheme
+        return own.located is not base.located or own.chains is not base.chains
+
     @abstractmethod
     def readable(self, text: str) -> list[str]:
         """Return every signature occurrence of a text in readable form, in text order, repeats included."""
@@ -207,7 +213,8 @@ class SignatureScheme(ABC):
         chains = self.chains(tokens)
         if chains is None:
             raise InputError(
-                f"{type(self).__name__} does not locate its signatures; {option('boilerplate', 'keep')} is possible"
+                f"{type(self).__name__} does not locate its signatures; "
+                f"{option('boilerplate', 'keep')} and {option('min_contained', 0)} are possible"
             )
         return self(tokens), np.array([chain[0] for chain in chains], np.int32)
 
@@ -222,8 +229,17 @@ class CollectionScheme(SignatureScheme):
     marked: ClassVar[bool] = True
 
     @abstractmethod
-    def outline(self, tokens: Tokens, site: str) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Return the entries that `refine` needs of a document of a site, each a hash and a kind, in text order."""
+    def located_in_outline(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return what `located` does, for the signatures that `refine` chooses from."""
+
+    @abstractmethod
+    def outline(
+        self, tokens: Tokens, site: str, located: tuple[NDArray[np.uint64], NDArray[np.int32]] | None = None
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the entries that `refine` needs of a document of a site, each a hash and a kind, in text order.
+
+        The result of `located_in_outline` may be given, so that it is not computed again.
+        """
 
     @abstractmethod
     def refine(self, outlines: Signatures) -> Signatures:

@@ -33,11 +33,8 @@ LANGUAGE = "auto"
 KEEP = "first"
 """Order in which documents are kept, see `spotsigs.clustering.decisions.Keep`."""
 
-MOST_TEXT_LOST = 0.6
-"""Largest fraction of rare text of a removed page in no page that stays, see `spotsigs.clustering.text_kept`."""
-
-SECTION_TAU = TAU
-"""Least similarity of near-duplicates of one section of a site, see `spotsigs.signatures.sections`."""
+MIN_CONTAINED = 0.3
+"""Least fraction of the text of a removed page that the kept one contains, see `spotsigs.signatures.contained`."""
 
 DUPLICATES = "text"
 """Which documents are exact duplicates, see `spotsigs.exact_duplicates.Sameness`."""

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Collection as SizedIterable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
-from spotsigs.clustering.text_kept import MOST_BYTES
 from spotsigs.contracts import Matcher, PairChunks
 from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Clusters, Corpus, Pairs, Signatures, Skipped, Vectors, WordGrams
-from spotsigs.signatures.sections import Sections
+from spotsigs.signatures.contained import NO_RULE, Contents, RemovalRule, contents_of
+from spotsigs.signatures.sections import SECTION_TAU
 from spotsigs.storage.identity import identity
 
 SignaturesT = TypeVar("SignaturesT", bound=Any)  # Signatures, or Segments on disk
@@ -59,8 +59,8 @@ class Matched(Generic[SignaturesT, PairsT]):
         Threshold of the earlier join that has these pairs and times; None for a join of its own.
     grams : callable, optional
         Iterates over the word 5-grams of the texts of all documents, in batches.
-    gram_bytes : int
-        Memory for hashes of these while documents are decided.
+    contents : callable, optional
+        Returns the phrases of the documents, see `spotsigs.signatures.contained`.
     """
 
     doc_ids: Sequence[str]
@@ -74,14 +74,16 @@ class Matched(Generic[SignaturesT, PairsT]):
     leaders: Callable[[LeaderOptions], tuple[Clusters, Pairs]] | None = None
     joined_at: float | None = None
     grams: Callable[[], Iterator[WordGrams]] | None = None
-    gram_bytes: int = MOST_BYTES
+    contents: Callable[[], Contents] | None = None
 
-    def sections(self, tau: float) -> Sections | None:
-        """Return the section of the first exact duplicate of each document, with a threshold; None without any."""
-        known: NDArray[np.uint64] = self.signatures.sections if tau else np.empty(0, np.uint64)
-        if len(known) != len(self.exact_duplicates) or not known.any():
-            return None
-        return Sections(known, tau).rows(self.exact_duplicates.first)
+    def rule(self, least: float, *, texts: bool) -> RemovalRule:
+        """Return which documents may be removed for which, by sections and, with ``texts``, by their contents."""
+        rule, sections = NO_RULE, self.signatures.sections
+        if len(sections) == len(self.exact_duplicates) and sections.any():
+            rule = rule._replace(sections=sections[self.exact_duplicates.first], section_tau=SECTION_TAU)
+        if texts and self.contents is not None:
+            rule = rule._replace(contents=self.contents(), least=float(least))
+        return rule
 
     def signatures_of(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
         """Return the counts of the signatures of some documents after all filters, by document and hash."""
@@ -136,14 +138,24 @@ class Joined:
         Signatures before the filters.
     corpus : Corpus
         Input of the matchers.
+    marked : bool
+        Hashes of shingles are marked, see `spotsigs.signatures.languages.marks_shingles`.
     peak_bytes : int
         Largest resident memory of the last join, if it was measured.
     """
 
     extracted: Extracted
     corpus: Corpus
+    marked: bool = False
     peak_bytes: int = 0
     _pairs: dict[str, tuple[float | None, Pairs]] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def contents(self) -> Contents:
+        """Phrases of the documents."""
+        signatures = self.extracted.signatures
+        assert signatures.phrases is not None
+        return contents_of(signatures.phrases, signatures.indptr, signatures.hashes, marked=self.marked)
 
     def joined_at(self, matcher: Matcher) -> float | None:
         """Return the threshold of the join that has the matcher's pairs; None if the matcher has to run."""
@@ -192,6 +204,7 @@ class Joined:
             skipped=known.signatures.skipped,
             new_from=known.signatures.new_from,
             grams=None if grams is None else lambda: iter((grams,)),
+            contents=None if known.signatures.phrases is None else lambda: self.contents,
             **more,
         )
 

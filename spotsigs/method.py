@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod, cluster
+from spotsigs.clustering.counting import CountingPairs
 from spotsigs.clustering.decisions import BY_SCORE, Decisions, Keep, decide, priority
 from spotsigs.clustering.leaders import LeaderOptions
-from spotsigs.clustering.text_kept import keep_for_text
 from spotsigs.contracts import Collection, CollectionScheme, Matcher, PairChunks, SignatureScheme, VectorCollection
 from spotsigs.engines import Engine
 from spotsigs.errors import as_choice, require, shown
@@ -28,9 +28,10 @@ from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Corpus, Document, Pairs, Signatures
 from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of, with_boilerplate
+from spotsigs.signatures.contained import NO_RULE, RemovalRule
 from spotsigs.signatures.extract import extract, texts
 from spotsigs.signatures.idf import Idf, IdfFilter
-from spotsigs.signatures.sections import CountingPairs
+from spotsigs.signatures.languages import marks_shingles
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.spelling import flag, is_command, option, spelled
 from spotsigs.storage.identity import identity, values_of
@@ -66,8 +67,7 @@ class Options(TypedDict, total=False):
     threads: int | None
     clusters: ClusterMethod | str
     keep: Keep | str
-    most_text_lost: float
-    section_tau: float
+    min_contained: float
     names: Mapping[str, str]
     typed: tuple[str, ...]
 
@@ -95,13 +95,11 @@ class Method:
         How pairs become clusters.
     keep : Keep
         Order in which documents are kept.
-    most_text_lost : float
-        Largest fraction of the rare text of a removed document in no document that stays, see
-        `spotsigs.clustering.text_kept.keep_for_text`. At 1, decisions do not depend on it; nor do they with
-        ``Keep.none``, or without texts.
-    section_tau : float
-        Least similarity of near-duplicates of one section, see `spotsigs.signatures.sections.sections_of`, if it is
-        above the threshold; of pages whose templates are removed.
+    min_contained : float
+        Least fraction of the text of a removed document that the kept one contains, see
+        `spotsigs.signatures.contained`. It does not count with ``Keep.none``, nor for a reference whose documents
+        others contain. Above 0, two pages of one section must also reach `spotsigs.signatures.sections.SECTION_TAU`,
+        if their templates are removed. At 0, the threshold alone decides.
     names : mapping of str to str
         Names of the text, signature and matcher in tables, by group; those of their classes if omitted.
     typed : tuple of str, optional
@@ -122,8 +120,7 @@ class Method:
     matcher: Matcher = field(default_factory=SpotSigsTight)
     clusters: ClusterMethod = ClusterMethod.leaders
     keep: Keep = Keep.first
-    most_text_lost: float = 1.0
-    section_tau: float = 0.0
+    min_contained: float = 0.0
     names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     typed: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
@@ -133,7 +130,7 @@ class Method:
 
         Parameters
         ----------
-        text, sets, duplicates, clusters, keep, most_text_lost, section_tau, names, typed
+        text, sets, duplicates, clusters, keep, min_contained, names, typed
             Attributes of the method; enumerations can be given by name.
         signature, language, boilerplate
             A scheme, which reads whole pages by default, or ``spotsigs``: spot signatures of a language.
@@ -156,11 +153,9 @@ class Method:
         notes = {"keep": f" ('largest' and 'smallest' are set by {flag('keep_by')})"}
         for name in filter(given.__contains__, _CHOICES):
             given[name] = as_choice(flag(name), given[name], _CHOICES[name], notes.get(name, ""))
-        lost, inside = given.get("most_text_lost", 1.0), given.get("section_tau", 0.0)
-        known = isinstance(lost, (int, float)) and 0 < lost <= 1
-        require(known, f"{flag('most_text_lost')} must be a number in (0, 1], got {shown(lost)}")
-        known = isinstance(inside, (int, float)) and 0 <= inside <= 1
-        require(known, f"{flag('section_tau')} must be a number in [0, 1], got {shown(inside)}")
+        least = given.get("min_contained", 0.0)
+        known = isinstance(least, (int, float)) and 0 <= least <= 1
+        require(known, f"{flag('min_contained')} must be a number in [0, 1], got {shown(least)}")
         scheme = given.pop("signature", SPOTSIGS)
         named = isinstance(scheme, str) and scheme == SPOTSIGS
         known = named or isinstance(scheme, SignatureScheme)
@@ -202,9 +197,9 @@ class Method:
         return isinstance(self.signature, CollectionScheme)
 
     @property
-    def reads_grams(self) -> bool:
-        """Whether decisions depend on the word 5-grams of the texts, unless those of ``Keep.none``."""
-        return self.most_text_lost < 1
+    def reads_phrases(self) -> bool:
+        """Whether decisions depend on the phrases of the texts, unless those of ``Keep.none``."""
+        return self.min_contained > 0
 
     @property
     def band(self) -> tuple[float, float]:
@@ -230,7 +225,7 @@ class Method:
         language = self.language or defaults.LANGUAGE
         chosen = {"boilerplate": self.boilerplate, "language": language, "measure": self.matcher.measure}
         chosen |= {name: getattr(self.idf_filter, name) for name in ("idf_min", "idf_max")}
-        chosen |= {name: getattr(self, name) for name in ("clusters", "keep", "most_text_lost", "section_tau")}
+        chosen |= {name: getattr(self, name) for name in ("clusters", "keep", "min_contained")}
         plain = {name: getattr(defaults, name.upper()) for name in chosen} | {"boilerplate": Boilerplate.remove.value}
         changed = {name: value for name, value in chosen.items() if getattr(value, "value", value) != plain[name]}
         return {"tau": self.tau} | changed
@@ -252,7 +247,7 @@ class Method:
     def extraction_key(self) -> str:
         """Return, as JSON, what the signatures of a collection depend on."""
         parts = {"schema": SCHEMA} | {name: identity(getattr(self, name)) for name in _EXTRACTION}
-        return json.dumps(parts | ({"grams": True} if self.reads_grams else {}))
+        return json.dumps(parts | ({"phrases": True} if self.reads_phrases else {}))
 
     def join_key(self) -> str:
         """Return, as JSON, what the pairs of a collection depend on besides the threshold."""
@@ -263,17 +258,14 @@ class Method:
     def extract(
         self, collection: Collection | VectorCollection, engine: Engine, *, strict: bool = False, grams: int = 0
     ) -> Extracted:
-        """Extract signatures, see `spotsigs.signatures.extract.extract`, and find the exact duplicates.
-
-        There are at least as many `grams` as decisions depend on.
-        """
+        """Extract signatures, see `spotsigs.signatures.extract.extract`, and find the exact duplicates."""
         began = perf_counter()
         if isinstance(collection, VectorCollection):
             vectors = collection.vectors()
             ids: Any = vectors.ids
             signatures = Signatures(vectors.doc_ids, (), vectors.indptr, ids, vectors.counts)
             return Extracted(signatures, ExactDuplicates.none(len(vectors)), perf_counter() - began, vectors)
-        more: Any = {"strict": strict, "sameness": self.duplicates, "grams": max(grams, self.reads_grams)}
+        more: Any = {"strict": strict, "sameness": self.duplicates, "grams": grams, "phrases": self.reads_phrases}
         signatures = extract(collection, self.text, self.signature, engine, **more)
         return Extracted(signatures, ExactDuplicates.among(signatures, self.duplicates), perf_counter() - began)
 
@@ -295,7 +287,7 @@ class Method:
             ):
                 yield page if distinct else ""
 
-        return Joined(known, Corpus(vectors, distinct_texts))
+        return Joined(known, Corpus(vectors, distinct_texts), marks_shingles(self.signature))
 
     def unlisted(self, joined: Joined) -> Matched[Signatures, Pairs]:
         """Return what `decide` needs: without a list of all pairs, unless the matcher or the clusters need it.
@@ -358,26 +350,30 @@ class Method:
             order[:m] = order.min(initial=0) - 1
             removed = np.concatenate([~earlier, np.zeros(n - m, np.bool_)])
         pairs: PairChunks = matched.pairs
-        sections = matched.sections(self.section_tau)
-        if matched.leaders is None:
-            counting: Any = pairs if sections is None else CountingPairs(pairs, sections)
-            groups = cluster(counting, clusters=self.clusters, priority=order, removed=removed)
-        else:
+        rule = self._rule(matched)
+        counting: Any = pairs
+        if matched.leaders is not None:
             began, both = perf_counter(), self.keep is Keep.none
-            groups, pairs = matched.leaders(LeaderOptions(order, removed, sections, matched.new_from, both))
-            pairs = replace(pairs, seconds={**matched.pairs.seconds, "cluster": perf_counter() - began})
-            counting = pairs
+            groups, pairs = matched.leaders(LeaderOptions(order, removed, rule, matched.new_from, both))
+            counting = pairs = replace(pairs, seconds={**matched.pairs.seconds, "cluster": perf_counter() - began})
+        elif rule is NO_RULE:
+            groups = cluster(pairs, clusters=self.clusters, priority=order, removed=removed)
+        else:
+            counting = CountingPairs(pairs, rule, exact_duplicates.representatives)
+            groups = cluster(pairs, clusters=self.clusters, priority=order, removed=removed, counts=counting.counts)
         compared = None if self.matcher.reads_texts else matched.compared()
         decisions = decide(
             counting.chunks(), groups, self.keep, earlier=earlier, exact_duplicates=exact_duplicates, compared=compared
         )
-        if sections is not None and sections.tau > (self.tau or 0):
-            decisions = replace(decisions, in_sections=True)
-        if self.reads_grams and self.keep is not Keep.none and matched.grams is not None:
-            more: Any = {"priority": order, "old": matched.new_from if earlier is None else len(earlier)}
-            more["most_bytes"] = matched.gram_bytes
-            decisions = keep_for_text(decisions, matched.grams, self.most_text_lost, **more)
-        return decisions, pairs
+        decisions = replace(decisions, in_sections=rule.section_tau > (self.tau or 0))
+        return decisions if rule.least == 0 else decisions.measured(rule), pairs
+
+    def _rule(self, matched: Matched[Any, Any]) -> RemovalRule:
+        """Return which documents may be removed for which."""
+        if self.min_contained == 0:
+            return NO_RULE
+        of_containers = isinstance(self.matcher, Containment) and matched.new_from > 0
+        return matched.rule(self.min_contained, texts=self.keep is not Keep.none and not of_containers)
 
 
 SPOTSIGS = "spotsigs"
@@ -402,7 +398,7 @@ SEED = 2008
 
 _PLAIN = {
     "seed": SEED, "boilerplate": Boilerplate.keep, "sets": False, "duplicates": Sameness.text,
-    "clusters": ClusterMethod.leaders, "keep": Keep.first, "most_text_lost": 1.0, "section_tau": 0.0, "idf": Idf.paper,
+    "clusters": ClusterMethod.leaders, "keep": Keep.first, "min_contained": 0.0, "idf": Idf.paper,
     "min_spots": 1,
 }  # fmt: skip
 """Defaults of keys of ``run.py``."""

@@ -178,6 +178,22 @@ class WordGrams:
 
 
 @dataclass(frozen=True, slots=True)
+class Phrases:
+    """Phrases of each text of a batch: the five words from the first word of each signature on.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64, shape (n + 1,)
+        Row ``r`` is ``indptr[r]:indptr[r + 1]``.
+    entries : ndarray of uint64, shape (nnz,)
+        The upper halves of two XXH64, of the phrase and of its signature; distinct and ascending within a row.
+    """
+
+    indptr: NDArray[np.int64]
+    entries: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
 class Signatures:
     """Signature multisets of a batch of documents, in CSR form, before any filter.
 
@@ -203,6 +219,8 @@ class Signatures:
         Number of documents of a reference, which come first; 0 without one.
     grams : WordGrams or None
         Word 5-grams of the texts, if they were requested.
+    phrases : Phrases or None
+        Phrases of the texts, if they were requested.
     tokens : ndarray of int32, shape (n,)
         Number of tokens of each text; empty if unknown.
     sections : ndarray of uint64, shape (n,)
@@ -219,6 +237,7 @@ class Signatures:
     digests: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
     new_from: int = 0
     grams: WordGrams | None = None
+    phrases: Phrases | None = None
     tokens: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     sections: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
 

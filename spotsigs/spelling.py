@@ -33,12 +33,11 @@ ELSEWHERE = {
     "out": f"{_DEDUP}` writes a copy",
     "page": "`spotsigs inspect INPUT` shows the clusters",
     "query": "`spotsigs pairs PAGE --against STORE` queries a store",
-    "section_tau": f"{_DEDUP} --section-tau NUMBER` has it; the functions read no folders",
     "store": f"{_DEDUP} --store FOLDER` keeps a store",
     "strict": f"{_DEDUP} --strict` stops at the first unreadable record",
     "matcher": "`python run.py matcher=lsh` has it",
     "sets": "`python run.py sets=true` has it",
-    **dict.fromkeys(("clusters", "keep", "keep_by", "most_text_lost"), "`spotsigs dedup` and spotsigs.dedup have it"),
+    **dict.fromkeys(("clusters", "keep", "keep_by", "min_contained"), "`spotsigs dedup` and spotsigs.dedup have it"),
     **{name: _FUNCTION.format(name) for name in ("duplicates", "signature", "min_spots", "threads")},
 }
 """Where an option is that the command, a function or ``run.py`` lacks, or what takes its place."""

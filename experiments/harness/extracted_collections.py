@@ -40,15 +40,15 @@ class Source:
         Function from tokens to signatures; None for a collection of vectors.
     duplicates : Sameness
         Which documents are exact duplicates, of which a scheme that reads the whole collection uses one.
-    grams : bool
-        Whether decisions depend on the word 5-grams of the texts.
+    phrases : bool
+        Whether decisions depend on the phrases of the texts.
     """
 
     collection: Any
     text: Any = None
     signature: Any = None
     duplicates: Sameness = Sameness.text
-    grams: bool = False
+    phrases: bool = False
 
     @classmethod
     def of(cls, collection: Any, method: Method) -> Source:
@@ -56,7 +56,7 @@ class Source:
         if isinstance(collection, VectorCollection):
             return cls(collection=collection)
         choices = {name: getattr(method, name) for name in ("text", "signature", "duplicates")}
-        return cls(collection=collection, grams=method.reads_grams, **choices)
+        return cls(collection=collection, phrases=method.reads_phrases, **choices)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,11 +167,11 @@ def _extract(group: Sequence[tuple[Source, Path]], engine: Engine) -> dict[Path,
     collection = group[0][0].collection
     parts: list[list[Signatures]] = []
     if len(group) > 1:
-        each = partial(_in_each, ways=[(source.text, source.signature, source.grams) for source, _ in group])
+        each = partial(_in_each, ways=[(source.text, source.signature, source.phrases) for source, _ in group])
         parts = list(run_tasks(engine, each, collection.shards(), "reading", "shards", arrays=True))
     for k, (source, path) in enumerate(group):
         runs: Any = Computed([part[k] for part in parts]) if parts else engine
-        more: Any = {"sameness": source.duplicates, "grams": int(source.grams)}
+        more: Any = {"sameness": source.duplicates, "phrases": source.phrases}
         result = extract(collection, source.text, source.signature, runs, **more)
         require(len(result) > 0 or source.duplicates is not Sameness.off, "the collection is empty; give another one")
         written[path] = save_signatures(path, result)
@@ -188,7 +188,7 @@ def _in_each(shard: Shard, *, ways: Sequence[tuple[Any, SignatureScheme, bool]])
 
     def extract_chunk(records: list[Document | Skipped]) -> None:
         known: dict[tuple[str, int], str] = {}
-        for (text, scheme, grams), chunks in zip(ways, parts, strict=True):
+        for (text, scheme, phrases), chunks in zip(ways, parts, strict=True):
             extractor = texts_for(scheme, text)
 
             def looked_up(document: Document, extractor: Any = extractor) -> str:
@@ -197,7 +197,7 @@ def _in_each(shard: Shard, *, ways: Sequence[tuple[Any, SignatureScheme, bool]])
                     known[key] = extractor(document)
                 return known[key]
 
-            chunks.append(extract_shard(lambda: iter(records), looked_up, scheme, grams=int(grams)))
+            chunks.append(extract_shard(lambda: iter(records), looked_up, scheme, phrases=phrases))
 
     records: list[Document | Skipped] = []
     size = 0
@@ -217,7 +217,7 @@ def _path(source: Source, folder: Path) -> Path:
     parts: list[Any] = [source_of(source.collection, source.text, source.signature), code]
     if source.duplicates is not Sameness.off:
         parts.append(source.duplicates.value)
-    parts += ["grams"] * source.grams
+    parts += ["phrases"] * source.phrases
     return folder / f"input-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
 
 

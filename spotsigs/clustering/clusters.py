@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -33,6 +33,14 @@ class ClusterMethod(Enum):
     components = "components"
 
 
+Counts = Callable[[IntArray, IntArray, FloatArray], NDArray[np.bool_]]
+"""Function of rows, partners and similarities: for which pairs the row may be removed for its partner."""
+
+
+def _always(rows: IntArray, partners: IntArray, similarity: FloatArray) -> NDArray[np.bool_]:
+    return np.ones(len(rows), np.bool_)
+
+
 def cluster(
     pairs: PairChunks,
     n: int | None = None,
@@ -40,6 +48,7 @@ def cluster(
     clusters: str | ClusterMethod = ClusterMethod.leaders,
     priority: IntArray | None = None,
     removed: NDArray[np.bool_] | None = None,
+    counts: Counts = _always,
 ) -> Clusters:
     """Group documents by their pairs.
 
@@ -59,6 +68,10 @@ def cluster(
         is its representative.
     removed : ndarray of bool, shape (n,), optional
         Documents that an earlier run has removed. They come last, and are no leaders unless they have no pair.
+    counts : callable
+        Function of rows, of partners, and of similarities, which returns for which pairs the row may be removed for its
+        partner; all by default. A row joins a leader for which it may be removed. A component's pairs are those whose
+        row that comes later in order of priority may be removed for the other one.
 
     Raises
     ------
@@ -80,10 +93,10 @@ def cluster(
         require(len(removed) == n, f"removed has {len(removed)} entries for {n} documents; give one each")
     rank = _rank(n, priority, removed)
     if method is ClusterMethod.leaders:
-        leaders, similarity = _by_leader(pairs, n, rank, removed)
+        leaders, similarity = _by_leader(pairs, n, rank, removed, counts)
     else:
-        leaders = _by_component(pairs, n, rank)
-        similarity = _similarity_to(leaders, pairs)
+        leaders = _by_component(pairs, n, rank, counts)
+        similarity = _similarity_to(leaders, pairs, counts)
     representatives, labels = _numbered(leaders)
     return Clusters(labels, representatives, similarity)
 
@@ -108,29 +121,34 @@ def _chunks(pairs: PairChunks, n: int) -> Iterator[tuple[IntArray, IntArray, Flo
 
 
 def _by_leader(
-    pairs: PairChunks, n: int, rank: NDArray[np.int32] | None, removed: NDArray[np.bool_] | None
+    pairs: PairChunks, n: int, rank: NDArray[np.int32] | None, removed: NDArray[np.bool_] | None, counts: Counts
 ) -> tuple[NDArray[np.int32], FloatArray]:
     """Return the leader of each row, and the similarity to it."""
     covered = np.zeros(n, np.bool_) if removed is None else removed.copy()
-    for first, second in _by_rank(pairs, n, rank):
-        _cover(first, second, covered)
+    for first, second, values in _by_rank(pairs, n, rank):
+        some = counts(second, first, values)
+        _cover(first[some], second[some], covered)
     leaders = np.arange(n, dtype=np.int32)
     similarity = np.where(covered, np.nan, 1.0)
     rank = leaders.copy() if rank is None else rank
     for i, j, values in pairs.chunks():
-        _join_leader(i, j, values, covered, rank, leaders, similarity)
+        for rows, others in ((i, j), (j, i)):
+            some = counts(rows, others, values)
+            _join_leader(rows[some], others[some], values[some], covered, rank, leaders, similarity)
     similarity[is_identity(leaders)] = 1
     return leaders, similarity
 
 
-def _by_rank(pairs: PairChunks, n: int, rank: NDArray[np.int32] | None) -> Iterator[tuple[IntArray, IntArray]]:
+def _by_rank(
+    pairs: PairChunks, n: int, rank: NDArray[np.int32] | None
+) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
     """Yield the two ends of each pair, the one of lower rank first, in ascending order of the lower rank.
 
     Without ranks, the rows are the ranks and the pairs are in order. Otherwise each pass over the pairs selects those
     of the next ranks, as many as may be in memory.
     """
     if rank is None:
-        yield from ((i, j) for i, j, _ in _chunks(pairs, n))
+        yield from _chunks(pairs, n)
         return
     until = np.zeros(n, np.int64)  # pairs up to each rank
     for i, j, _ in _chunks(pairs, n):
@@ -140,15 +158,16 @@ def _by_rank(pairs: PairChunks, n: int, rank: NDArray[np.int32] | None) -> Itera
     while start < n:
         done = int(until[start - 1]) if start else 0
         stop = max(int(np.searchsorted(until, done + pairs.chunk_size, side="right")), start + 1)
-        selected = [np.empty((2, 0), np.int32)]
-        for i, j, _ in pairs.chunks() if until[min(stop, n) - 1] > done else ():
+        selected, similarity = [np.empty((2, 0), np.int32)], [np.empty(0)]
+        for i, j, values in pairs.chunks() if until[min(stop, n) - 1] > done else ():
             lower = np.minimum(rank[i], rank[j])
             inside = (lower >= start) & (lower < stop)
             ends = np.stack([i[inside], j[inside]]).astype(np.int32)
             selected.append(np.where(rank[ends[0]] < rank[ends[1]], ends, ends[::-1]))
+            similarity.append(values[inside])
         first, second = np.concatenate(selected, axis=1)
         in_order = np.argsort(rank[first], kind="stable")
-        yield first[in_order], second[in_order]
+        yield first[in_order], second[in_order], np.concatenate(similarity)[in_order]
         start = stop
 
 
@@ -162,24 +181,26 @@ def _cover(first, second, covered):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _join_leader(i, j, values, covered, rank, leaders, similarity):  # type: ignore[no-untyped-def]
+def _join_leader(rows, others, values, covered, rank, leaders, similarity):  # type: ignore[no-untyped-def]
     """Assign each covered row to its most similar leader, among equals the one of lowest rank."""
-    for p in range(len(i)):
-        for row, other in ((i[p], j[p]), (j[p], i[p])):
-            if covered[row] and not covered[other]:
-                new, old = values[p], similarity[row]
-                more = new > old or (np.isnan(old) and not np.isnan(new))
-                equal = new == old or (np.isnan(old) and np.isnan(new))
-                if leaders[row] == row or more or (equal and rank[other] < rank[leaders[row]]):
-                    leaders[row] = other
-                    similarity[row] = new
+    for p in range(len(rows)):
+        row, other = rows[p], others[p]
+        if covered[row] and not covered[other]:
+            new, old = values[p], similarity[row]
+            more = new > old or (np.isnan(old) and not np.isnan(new))
+            equal = new == old or (np.isnan(old) and np.isnan(new))
+            if leaders[row] == row or more or (equal and rank[other] < rank[leaders[row]]):
+                leaders[row] = other
+                similarity[row] = new
 
 
-def _by_component(pairs: PairChunks, n: int, rank: NDArray[np.int32] | None) -> NDArray[np.int32]:
+def _by_component(pairs: PairChunks, n: int, rank: NDArray[np.int32] | None, counts: Counts) -> NDArray[np.int32]:
     """Return the row of best priority in each row's component: union-find over ranks, with 4 bytes a row."""
     forest = np.arange(n, dtype=np.int32)
-    for i, j, _ in _chunks(pairs, n):
-        _unite(forest, i if rank is None else rank[i], j if rank is None else rank[j])
+    for i, j, values in _chunks(pairs, n):
+        a, b = (i, j) if rank is None else (rank[i], rank[j])
+        some = np.where(a < b, counts(j, i, values), counts(i, j, values))
+        _unite(forest, a[some], b[some])
     _flatten(forest)
     if rank is None:
         return forest
@@ -224,20 +245,12 @@ def _numbered(leaders):  # type: ignore[no-untyped-def]
     return representatives[:k].copy(), labels
 
 
-def alone(clusters: Clusters, chosen: NDArray[np.bool_]) -> Clusters:
-    """Return the clusters without some documents that represent no other, each of which becomes one of its own."""
-    leaders = gathered(clusters.representatives, clusters.labels)
-    leaders[chosen] = np.flatnonzero(chosen)
-    representatives, labels = _numbered(leaders)
-    return Clusters(labels, representatives, np.where(chosen, 1.0, clusters.similarity_to_representative))
-
-
-def _similarity_to(leaders: NDArray[np.int32], pairs: PairChunks) -> NDArray[np.float64]:
+def _similarity_to(leaders: NDArray[np.int32], pairs: PairChunks, counts: Counts) -> NDArray[np.float64]:
     similarity = np.full(len(leaders), np.nan)
     similarity[is_identity(leaders)] = 1
     for i, j, values in pairs.chunks():
         for a, b in ((i, j), (j, i)):
-            to_leader = leaders[a] == b
+            to_leader = (leaders[a] == b) & counts(a, b, values)
             similarity[a[to_leader]] = values[to_leader]
     return similarity
 

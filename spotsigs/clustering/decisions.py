@@ -1,14 +1,15 @@
 """Documents to keep, and the reason for each removal.
 
-With clusters of leaders, a page is removed only if a kept page reaches tau with it; if two kept pages reach tau,
-one of them stays for its text, or they are of one section and below its threshold.
+With clusters of leaders, a page is removed only if a kept page reaches tau with it and may replace it, see
+`spotsigs.signatures.contained.RemovalRule`. Of two kept pages, the later one in order of priority may not be removed
+for the other one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from enum import Enum
@@ -22,6 +23,7 @@ from spotsigs.arrays.row_blocks import gathered, is_identity
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import CONTENT, TEXT, ExactDuplicates
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
+from spotsigs.signatures.contained import RemovalRule
 from spotsigs.spelling import flag, option
 
 UNKNOWN = int(np.iinfo(np.int64).min)
@@ -166,9 +168,9 @@ class Decisions:
         Exact duplicates.
     compared : ndarray of bool, shape (n,)
         True for a document with enough signatures to be compared.
-    for_text : ndarray of bool, shape (n,)
-        True for a document that has a kept near-duplicate and stays for its text, see
-        `spotsigs.clustering.text_kept.keep_for_text`.
+    contained : ndarray of float64, shape (n,)
+        Fraction of the text of a removed document that the document which replaces it contains, see
+        `spotsigs.signatures.contained`; NaN for the others, and where it is unknown.
     in_sections : bool
         Some documents are in sections, whose threshold is above that of other pairs.
     """
@@ -180,8 +182,17 @@ class Decisions:
     similarity: FloatArray
     exact_duplicates: ExactDuplicates
     compared: NDArray[np.bool_]
-    for_text: NDArray[np.bool_]
+    contained: FloatArray
     in_sections: bool = False
+
+    def measured(self, rule: RemovalRule) -> Decisions:
+        """Return the decisions with the fraction of each removed document that the kept one contains."""
+        rows = np.flatnonzero(~self.kept)
+        instead = self.instead(rows)
+        rows, instead = rows[instead >= 0], instead[instead >= 0]
+        of, contained = self.exact_duplicates.representatives, self.contained.copy()
+        contained[rows] = rule.contained(of[rows], of[instead])
+        return replace(self, contained=contained)
 
     def instead(self, rows: IntArray) -> NDArray[np.int32]:
         """Return the kept row that replaces each removed one; -1 for kept rows, and with ``none``."""
@@ -251,7 +262,7 @@ def decide(
         kept[: len(earlier)] = earlier
     exact_duplicates = ExactDuplicates.none(n) if exact_duplicates is None else exact_duplicates
     compared = np.ones(n, np.bool_) if compared is None else compared
-    return Decisions(clusters, keep, kept, partner, similarity, exact_duplicates, compared, np.zeros(n, np.bool_))
+    return Decisions(clusters, keep, kept, partner, similarity, exact_duplicates, compared, np.full(n, np.nan))
 
 
 @kernel

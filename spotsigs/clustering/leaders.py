@@ -22,7 +22,7 @@ from spotsigs.matching import leader_kernels as kernels
 from spotsigs.matching.bounds import prefixes, rarity_classes
 from spotsigs.matching.leader_kernels import Indexed, LeaderIndex, Prefixed, Units
 from spotsigs.records import Clusters, FloatArray, IntArray, Overlap, Pairs, Vectors
-from spotsigs.signatures.sections import Sections
+from spotsigs.signatures.contained import NO_RULE, RemovalRule
 
 
 class LeaderOptions(NamedTuple):
@@ -32,18 +32,18 @@ class LeaderOptions(NamedTuple):
     ----------
     priority, removed : ndarray, optional
         Those of `spotsigs.clustering.clusters.cluster`.
-    sections : Sections, optional
-        Two documents of one section that are less similar than its near-duplicates have no pair; none by default.
+    rule : RemovalRule
+        A document whose removal for a leader the rule excludes has no pair with it.
     new_from : int
         Documents before this number are old: no pair of two of them counts. Those that are not removed come first.
     both : bool
         Report also, for each leader, the pair with its most similar document: every document that has a pair has one in
-        the result.
+        the result. The rule then is one of sections alone.
     """
 
     priority: IntArray | None = None
     removed: NDArray[np.bool_] | None = None
-    sections: Sections | None = None
+    rule: RemovalRule = NO_RULE
     new_from: int = 0
     both: bool = False
 
@@ -62,8 +62,6 @@ class Undecided:
         Document of best priority of each unit.
     rows : ndarray of int32, shape (m,)
         Document that has the signatures of each unit.
-    sections : Sections
-        Those of the documents, of which that of its row is a unit's.
     old : ndarray of bool, shape (m,)
         Whether the documents are old: no pair of two old documents counts.
     covered : ndarray of bool, shape (m,)
@@ -77,7 +75,6 @@ class Undecided:
     of: NDArray[np.int32]
     first: NDArray[np.int32]
     rows: NDArray[np.int32]
-    sections: Sections
     old: NDArray[np.bool_]
     covered: NDArray[np.bool_]
     nearest: NDArray[np.int32]
@@ -86,7 +83,7 @@ class Undecided:
     @classmethod
     def build(cls, exact_duplicates: ExactDuplicates, options: LeaderOptions) -> Undecided:
         """Order the units of a collection."""
-        priority, removed, sections, new_from, _ = options
+        priority, removed, _, new_from, _ = options
         n = len(exact_duplicates)
         part = exact_duplicates.representatives
         if new_from:
@@ -106,7 +103,6 @@ class Undecided:
             gathered(number, part),
             first,
             gathered(exact_duplicates.representatives, first),
-            Sections(np.zeros(n, np.uint64), 0.0) if sections is None else sections,
             first < new_from,
             np.zeros(len(first), np.bool_) if removed is None else removed[first],
             np.full(len(first), -1, np.int32),
@@ -115,8 +111,7 @@ class Undecided:
 
     def units(self, numbers: IntArray, row_of: IntArray) -> Units:
         """Return some units, by their numbers and rows."""
-        sections = self.sections.rows(self.rows[numbers])
-        return Units(numbers.astype(np.int32), row_of.astype(np.int32), self.old[numbers], sections)
+        return Units(numbers.astype(np.int32), row_of.astype(np.int32), self.old[numbers], self.rows[numbers])
 
     def join_sets(self, added_join: bool) -> None:
         """Pair the added documents of each set with its old ones, whose row is the same and may be in no index.
@@ -189,10 +184,10 @@ def leaders_of(
     numbers = np.arange(len(state.first), dtype=np.int32)
     batch = batched(state.units(numbers, state.rows), rows, vectors.n_signatures)
     state.join_sets(True)
-    kernels.find_leaders(batch, tau, state.covered)
+    kernels.find_leaders(batch, tau, options.rule, state.covered)
     covered = np.flatnonzero(state.covered)
     units = state.units(covered, state.rows[covered])
-    find_nearest(state, units, rows, batch, tau, options.both, threads)
+    find_nearest(state, units, rows, batch, tau, options, threads)
     state.join_sets(False)
     clusters = state.clusters()
     return clusters, state.pairs(clusters, gathered(vectors.lengths, exact_duplicates.representatives), options.both)
@@ -231,13 +226,19 @@ def batched(units: Units, rows: Prefixed, n_signatures: int) -> Indexed:
 
 
 def find_nearest(
-    state: Undecided, units: Units, rows: Prefixed, batch: Indexed, tau: float, both: bool, threads: int | None = None
+    state: Undecided,
+    units: Units,
+    rows: Prefixed,
+    batch: Indexed,
+    tau: float,
+    options: LeaderOptions,
+    threads: int | None = None,
 ) -> None:
     """Find the most similar leader of some units among those of a batch, which cover them."""
     out = state.nearest, state.similarity
 
     def search(begin: int, end: int) -> None:
-        kernels.find_nearest(rows, units, begin, end, batch, tau, both, out)
+        kernels.find_nearest(rows, units, begin, end, batch, tau, options.rule, options.both, out)
 
-    over_blocks(search, len(units.numbers), 1 if both else threads)
+    over_blocks(search, len(units.numbers), 1 if options.both else threads)
     state.covered[units.numbers] |= state.nearest[units.numbers] >= 0

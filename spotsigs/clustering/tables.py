@@ -21,8 +21,8 @@ from spotsigs.records import Clusters, Overlap
 from spotsigs.storage.atomic import replacing
 from spotsigs.storage.store import names
 
-KEPT = ("doc", "compared", "near_duplicate")
-REMOVED = ("doc", "kept_instead", "partner", "similarity", "reason", "text_lost")
+KEPT = ("doc", "compared")
+REMOVED = ("doc", "kept_instead", "partner", "similarity", "contained", "reason", "text_lost")
 LISTED = ("cluster", "representative", "size", "pairs", "min_similarity", "mean_similarity", "apart", "chain")
 """Columns of ``kept.csv``, ``removed.csv`` and ``clusters.csv``."""
 
@@ -184,9 +184,10 @@ def write_lists(
     """Write ``kept`` and ``removed``, each as CSV and as Parquet, where ids are as they are and empty cells are null.
 
     ``kept.csv`` states for each kept document whether it was ``compared``: ``no`` if it has too few signatures to have
-    near-duplicates; and the ``near_duplicate`` of one that stays for its text. ``removed.csv`` has, for each removed
-    document, the kept one that replaces it, the partner of the pair that removes it, their similarity, the reason, and
-    the fraction of its text that no kept page contains, empty if unknown. The arguments are those of `write_tables`.
+    near-duplicates. ``removed.csv`` has, for each removed document, the kept one that replaces it, the partner of the
+    pair that removes it, their similarity, the fraction of its text that the kept one contains, the reason, and the
+    fraction of its text that no kept page contains; both fractions are empty if unknown. The arguments are those of
+    `write_tables`.
     """
     _write_list(Path(folder) / "kept", KEPT, _kept(decisions, doc_ids, new_from))
     _write_list(Path(folder) / "removed", REMOVED, _removed(decisions, doc_ids, new_from, text_lost))
@@ -196,7 +197,7 @@ def _write_list(path: Path, header: Sequence[str], blocks: Iterator[Sequence[lis
     """Write columns in blocks of rows as Parquet and, on the way, as CSV."""
     import pyarrow as pa
 
-    kinds = [name in ("similarity", "text_lost") for name in header]
+    kinds = [name in ("similarity", "contained", "text_lost") for name in header]
     schema = pa.schema(
         [(name, pa.float64() if number else pa.string()) for name, number in zip(header, kinds, strict=True)]
     )
@@ -213,10 +214,7 @@ def _write_list(path: Path, header: Sequence[str], blocks: Iterator[Sequence[lis
 def _kept(decisions: Decisions, doc_ids: Sequence[str], new_from: int) -> Iterator[Sequence[list[Any]]]:
     for rows in flagged(decisions.kept, new_from):
         compared = ["yes" if compared else "no" for compared in decisions.compared[rows].tolist()]
-        partners = names(doc_ids, np.maximum(decisions.partner[rows], 0)).to_pylist()
-        stays = decisions.for_text[rows].tolist()
-        near = [name if one else None for name, one in zip(partners, stays, strict=True)]
-        yield names(doc_ids, rows).to_pylist(), compared, near
+        yield names(doc_ids, rows).to_pylist(), compared
 
 
 def _removed(
@@ -231,6 +229,7 @@ def _removed(
             [name if row >= 0 else None for name, row in zip(kept, instead.tolist(), strict=True)],
             partners,
             [_known(value) for value in decisions.similarity[rows].tolist()],
+            [_known(value) for value in decisions.contained[rows].round(4).tolist()],
             list(decisions.reasons(rows, kept, partners)),
             [None] * len(rows) if text_lost is None else [_known(value) for value in text_lost[rows].round(4).tolist()],
         )

@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.clustering.text_kept import MOST_BYTES, among
 from spotsigs.records import WordGrams
 from spotsigs.signatures.extract import count_signatures
 
@@ -19,6 +18,9 @@ MOST_LOST = 0.05
 FEWEST_REMOVED = 100
 """Least number of removed pages for this: where a few pages are most of a collection, their templates are much of its
 text."""
+
+MOST_BYTES = 1 << 29
+"""Memory for hashes of a run without a budget."""
 
 _BYTES = 40  # of a hash with its row, copies for sorting included
 _KEPT = -1  # instead of the row of a kept page
@@ -163,9 +165,18 @@ def shares_lost(grams: WordGrams | None) -> Callable[[NDArray[np.bool_]], float]
     return share
 
 
+def _among(hashes: NDArray[np.uint64], distinct: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return which of the hashes are among distinct ones, which ascend."""
+    if not len(distinct):
+        return np.zeros(len(hashes), np.bool_)
+    at = np.minimum(np.searchsorted(distinct, hashes), len(distinct) - 1)
+    found: NDArray[np.bool_] = distinct[at] == hashes
+    return found
+
+
 def _measured(sample: _Sample, n: int) -> TextLost:
     kept, hashes, rows = sample.parts()
-    lost = ~among(hashes, kept)
+    lost = ~_among(hashes, kept)
     is_gram, kept_grams, lost_grams = map(WordGrams.are_grams, (hashes, kept, _distinct(hashes[lost])))
     own = np.bincount(rows[is_gram], minlength=n)
     of_page = np.full(n, np.nan)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import bit_count
 from spotsigs.matching.join_kernels import MAX_CLASSES
-from spotsigs.signatures.sections import Sections, too_far
+from spotsigs.signatures.contained import RemovalRule, may_remove
 
 MAX_POSITION = 2**16 - 1  # larger positions are stored as this one: the bound of a smaller position prunes less
 MAX_SHARED = 255  # larger shared weights are stored as this one: no bound requires more
@@ -58,7 +58,7 @@ class Units(NamedTuple):
     numbers: NDArray[np.int32]  # (n,) number of each unit in order of priority
     row_of: NDArray[np.int32]  # (n,) row of each unit
     old: NDArray[np.bool_]  # (n,) whether the unit is old; no pair of two old units counts
-    sections: Sections  # of the units, with their threshold
+    documents: NDArray[np.int32]  # (n,) document that has the signatures and the text of each unit
 
 
 class Indexed(NamedTuple):
@@ -222,14 +222,8 @@ def _shared(a: Prefixed, r: Any, b: Prefixed, o: Any) -> Any:
 
 
 @kernel
-def _are_near(similarity: Any, tau: Any, units: Units, x: Any, leaders: Units, y: Any) -> Any:
-    inside = units.sections
-    return similarity >= tau and not too_far(similarity, inside.tau, inside.of[x], leaders.sections.of[y])
-
-
-@kernel
-def find_leaders(batch: Indexed, tau: Any, covered: Any) -> None:
-    """Mark as covered each unit that is similar to an earlier leader; list the leaders.
+def find_leaders(batch: Indexed, tau: Any, rule: RemovalRule, covered: Any) -> None:
+    """Mark as covered each unit that is similar to an earlier leader and may be removed for it; list the leaders.
 
     Units that are covered on entry are no leaders. Old ones that are not are leaders, and come first.
     """
@@ -242,7 +236,8 @@ def find_leaders(batch: Indexed, tau: Any, covered: Any) -> None:
             r = batch.units.row_of[y]
             for k in range(_probe(batch.rows, r, False, batch, tau, counts, touched, candidates)):
                 value = _similarity(batch.rows, r, batch, candidates[k])
-                if _are_near(value, tau, batch.units, y, batch.units, candidates[k]):
+                documents = batch.units.documents
+                if value >= tau and may_remove(rule, documents[y], documents[candidates[k]], value):
                     covered[y] = True
                     break
         if not covered[y]:
@@ -251,12 +246,21 @@ def find_leaders(batch: Indexed, tau: Any, covered: Any) -> None:
 
 @kernel
 def find_nearest(
-    rows: Prefixed, units: Units, begin: Any, end: Any, batch: Indexed, tau: Any, both: Any, out: Any
+    rows: Prefixed,
+    units: Units,
+    begin: Any,
+    end: Any,
+    batch: Indexed,
+    tau: Any,
+    rule: RemovalRule,
+    both: Any,
+    out: Any,
 ) -> None:
-    """Find the most similar leader of each of some units, among equals the first.
+    """Find the most similar leader for which each of some units may be removed, among equals the first.
 
     ``out`` has for each unit of the collection, by number, its nearest leader and the similarity, which a better one
-    replaces. With ``both``, a leader's nearest unit is also written, for which there may be only one thread.
+    replaces. With ``both``, a leader's nearest unit is also written, for which there may be only one thread, and a
+    rule whose contents count is out of the question, because it is not symmetric.
     """
     nearest, similarity = out
     n = len(batch.units.row_of)
@@ -266,13 +270,20 @@ def find_nearest(
         for k in range(_probe(rows, r, units.old[x], batch, tau, counts, touched, candidates)):
             y = batch.units.numbers[candidates[k]]
             value = _similarity(rows, r, batch, candidates[k])
-            if _are_near(value, tau, units, x, batch.units, candidates[k]):
+            if value < tau or not (both or _is_nearer(u, y, value, nearest, similarity)):
+                continue  # before texts are compared
+            if may_remove(rule, units.documents[x], batch.units.documents[candidates[k]], value):
                 _take_nearest(u, y, value, nearest, similarity)
                 if both:
                     _take_nearest(y, u, value, nearest, similarity)
 
 
 @kernel
+def _is_nearer(u: Any, y: Any, value: Any, nearest: Any, similarity: Any) -> Any:
+    return nearest[u] < 0 or value > similarity[u] or (value == similarity[u] and y < nearest[u])
+
+
+@kernel
 def _take_nearest(u: Any, y: Any, value: Any, nearest: Any, similarity: Any) -> None:
-    if nearest[u] < 0 or value > similarity[u] or (value == similarity[u] and y < nearest[u]):
+    if _is_nearer(u, y, value, nearest, similarity):
         nearest[u], similarity[u] = y, value

@@ -45,9 +45,9 @@ def leaders_on_disk(store: str | Path, tau: float, options: LeaderOptions, *, me
         start = int(numbers[-1]) + 1
         batch = batched(*rows.of(state, numbers), stored.vectors.n_signatures)
         covered = np.zeros(len(numbers), np.bool_)
-        find_leaders(batch, tau, covered)
+        find_leaders(batch, tau, options.rule, covered)
         state.covered[numbers] = covered
-        _cover(state, batch, rows, start, options.both)
+        _cover(state, batch, rows, start, options)
     state.join_sets(False)
     clusters = state.clusters()
     return clusters, state.pairs(clusters, stored.compared_lengths(), options.both)
@@ -64,14 +64,14 @@ def _next(state: Undecided, start: int, rows: _RowsOnDisk) -> NDArray[np.int64]:
     return numbers[: max(int(np.searchsorted(used, memory, side="right")), 1)]
 
 
-def _cover(state: Undecided, batch: Indexed, rows: _RowsOnDisk, start: int, both: bool) -> None:
+def _cover(state: Undecided, batch: Indexed, rows: _RowsOnDisk, start: int, options: LeaderOptions) -> None:
     """Compare the leaders of a round with all units that are no leaders: those that are covered, and later ones."""
     for begin, end in rows.spans():
         first, last = np.searchsorted(rows.row_of, [begin, end], sorter=rows.by_row)
         numbers = rows.by_row[first:last]
         numbers = numbers[state.covered[numbers] | (numbers >= start)]
         if len(numbers):
-            find_nearest(state, *rows.of(state, numbers), batch, rows.tau, both)
+            find_nearest(state, *rows.of(state, numbers), batch, rows.tau, options)
 
 
 class _RowsOnDisk:

@@ -24,6 +24,7 @@ from spotsigs.in_memory import Matched
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
 from spotsigs.outofcore.block_join import join_store
+from spotsigs.outofcore.contents import stored_contents
 from spotsigs.outofcore.leaders import BYTES_A_RESULT, leaders_on_disk
 from spotsigs.outofcore.pair_files import BYTES_A_PAIR, PairFiles, write_pairs
 from spotsigs.outofcore.segments import Segments, extract_segments, finished_segments, known_source, source_of
@@ -31,8 +32,10 @@ from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, LAYOUT, build_vectors, rounds_of
 from spotsigs.records import Clusters, Pairs
 from spotsigs.signatures.boilerplate import boilerplate_of
+from spotsigs.signatures.contained import Contents
 from spotsigs.signatures.extract import require_pages, require_reference, strict_error
 from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.languages import marks_shingles
 from spotsigs.signatures.main_content import MainContent
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_removal import TemplateRemoval
@@ -261,10 +264,10 @@ class Store:
         outlines, new_from = earlier + added, int(earlier.sizes().sum())
         segments = outlines
         require_reference(new_from, earlier.reference)
-        text = f"{option('most_text_lost', self.method.most_text_lost)} needs the word 5-grams of the documents"
-        again = f"give {option('most_text_lost', 1)}, or make the store again"
-        has_grams = outlines.has_grams
-        require(has_grams or not self.method.reads_grams, f"{text}, which {self.folder} has not; {again}")
+        text = f"{option('min_contained', self.method.min_contained)} needs the phrases of the documents"
+        again = f"give {option('min_contained', 0)}, or make the store again"
+        has_phrases = outlines.has_phrases
+        require(has_phrases or not self.method.reads_phrases, f"{text}, which {self.folder} has not; {again}")
         skipped = (segments if earlier.reference else added).skipped
         extracted = perf_counter()
         with in_caller("exact duplicates"):
@@ -290,9 +293,14 @@ class Store:
             skipped=skipped,
             new_from=new_from,
             leaders=None if listed else partial(self._leaders, made),
-            grams=outlines.grams if has_grams else None,
-            gram_bytes=self.budget // PASSING,
+            grams=outlines.grams if outlines.has_grams else None,
+            contents=partial(self._contents, outlines, segments) if self.method.reads_phrases else None,
         )
+
+    def _contents(self, outlines: Segments, segments: Segments) -> Contents:
+        """Return the phrases of the documents, by their signatures before and after the second pass."""
+        marked = marks_shingles(self.method.signature)
+        return stored_contents(self.folder / "contents", outlines, segments, marked=marked)
 
     def _leaders(self, made: str, options: LeaderOptions) -> tuple[Clusters, Pairs]:
         """Find leaders among vectors, unless another run has replaced them."""
@@ -332,8 +340,8 @@ class Store:
             return Segments(()), stored
         number = self._batch_number(collection, batches, add)
         parts = self.method.text, self.method.signature, self.engine
-        grams = max(grams, self.method.reads_grams)
-        new = extract_segments(_batch(self.folder, number), collection, *parts, strict=strict, grams=grams)
+        more: Any = {"strict": strict, "grams": grams, "phrases": self.method.reads_phrases}
+        new = extract_segments(_batch(self.folder, number), collection, *parts, **more)
         return _finished(batches[:number]), new
 
     def _batch_number(self, collection: Collection, batches: Sequence[Path], add: bool) -> int:

@@ -22,7 +22,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import WORDS, ExactDuplicates, Sameness
 from spotsigs.progress import progress
 from spotsigs.records import Document, Skipped, WordGrams
-from spotsigs.signatures.extract import GRAM_BITS, REFERENCE, extract_parts, grams_a_shard, strict_error, unique_names
+from spotsigs.signatures.extract import REFERENCE, extract_parts, grams_a_shard, strict_error, unique_names
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
@@ -48,12 +48,13 @@ def extract_segments(
     *,
     strict: bool = False,
     grams: int = 0,
+    phrases: bool = False,
 ) -> Segments:
     """Extract a collection's signatures to disk, one segment for each shard; a stopped call is resumed.
 
     The arguments are those of `spotsigs.signatures.extract.extract`. All workers can read and write the folder; no text
     and no signature passes through the engine. If ``strict``, no segment of the shard with an unreadable record is
-    written. Segments that a previous call has written keep the ``grams`` that they have.
+    written. Segments that a previous call has written keep the ``grams`` and ``phrases`` that they have.
 
     Raises
     ------
@@ -78,6 +79,7 @@ def extract_segments(
         strict=strict,
         limits=(largest_page(), largest_unit()),
         grams=grams_a_shard(grams, len(shards)),
+        phrases=phrases,
     )
     with closing(run_tasks(engine, task, list(enumerate(shards)), "reading", "shards")) as done:
         for refused in done:
@@ -143,6 +145,7 @@ def _extract_segment(
     strict: bool,
     limits: tuple[int, int],
     grams: int,
+    phrases: bool,
 ) -> Skipped | None:
     """Write a segment; if `strict`, return the first record that cannot be read."""
     k, shard = task
@@ -153,7 +156,8 @@ def _extract_segment(
     except InputError:
         further, last = 0, None
         with page_size_limit(*limits):
-            for part in extract_parts(shard, text, scheme, strict=strict, most=PART_BYTES, grams=grams):
+            more: Any = {"strict": strict, "most": PART_BYTES, "grams": grams, "phrases": phrases}
+            for part in extract_parts(shard, text, scheme, **more):
                 if strict and part.skipped:
                     return part.skipped[0]
                 if last is not None:
@@ -256,8 +260,13 @@ class Segments:
 
     @property
     def has_grams(self) -> bool:
-        """Whether all segments have the word 5-grams of their texts, or a sample that suffices for decisions."""
-        return all(store.facts.get("gram_bits", GRAM_BITS + 1) <= GRAM_BITS for store in self.readers(verify=False))
+        """Whether all segments have the word 5-grams of their texts, or a sample."""
+        return all(store.has("grams") for store in self.readers(verify=False))
+
+    @property
+    def has_phrases(self) -> bool:
+        """Whether all segments have the phrases of their texts."""
+        return all(store.has("phrases") for store in self.readers(verify=False))
 
     def grams(self) -> Iterator[WordGrams]:
         """Yield the word 5-grams of all documents, by segment."""

@@ -133,7 +133,6 @@ class Result:
             "copies_text": contents - int(np.count_nonzero(exact_duplicates.distinct)),
             "removed": int(np.count_nonzero(~kept)),
             "kept": int(np.count_nonzero(kept)),
-            "kept_for_text": int(np.count_nonzero(decisions.for_text)),
             "text_lost": None if lost is None else lost.share,
             "sentences_lost": None if lost is None else lost.of_sentences,
             "removed_mostly_lost": None if lost is None else lost.mostly_lost,

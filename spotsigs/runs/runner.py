@@ -16,11 +16,10 @@ import numpy as np
 from spotsigs import terminal
 from spotsigs.clustering.decisions import BY_SCORE, Keep, is_unordered
 from spotsigs.clustering.tables import write_tables
-from spotsigs.clustering.text_kept import MOST_BYTES
 from spotsigs.contracts import CopyableCollection
 from spotsigs.errors import require
 from spotsigs.evaluation.metrics import Interval
-from spotsigs.evaluation.text_lost import TextLost, text_lost
+from spotsigs.evaluation.text_lost import MOST_BYTES, TextLost, text_lost
 from spotsigs.formats.writers import copy_errors, prepare_copy, print_kept, publish_copy, require_free
 from spotsigs.in_memory import Joined
 from spotsigs.method import Method

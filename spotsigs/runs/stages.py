@@ -13,11 +13,11 @@ from typing import Any, cast
 import numpy as np
 
 from spotsigs.clustering.clusters import ClusterMethod
-from spotsigs.clustering.text_kept import MOST_BYTES
 from spotsigs.compile import prepare, steps_of
 from spotsigs.contracts import Collection, Referenced, VectorCollection
 from spotsigs.engines import Engine, Serial, end_workers
 from spotsigs.errors import InputError, require
+from spotsigs.evaluation.text_lost import MOST_BYTES
 from spotsigs.formats.folder import Folder
 from spotsigs.in_memory import Joined
 from spotsigs.matching.prefix_join import SpotSigsTight

@@ -22,7 +22,7 @@ def store_of_run(method: Method, collection: Any, folder: Path) -> Path:
     """Return the path of a run's own store; delete stores of stopped runs with other documents or settings."""
     from spotsigs.outofcore.segments import source_of
 
-    source = source_of(collection, method.text, method.signature) | {"grams": method.reads_grams}
+    source = source_of(collection, method.text, method.signature) | {"phrases": method.reads_phrases}
     name = hashlib.sha256(json.dumps(source).encode("utf-8", "replace")).hexdigest()[:16]
     path = folder / f"store-{name}"
     for other in folder.glob("store-*"):

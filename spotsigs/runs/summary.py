@@ -16,6 +16,7 @@ from spotsigs.runs.result import FEW, Result
 from spotsigs.runs.stages import Run
 from spotsigs.runs.warnings import text_warning, warning
 from spotsigs.signatures.boilerplate import Boilerplate
+from spotsigs.signatures.sections import SECTION_TAU
 from spotsigs.spelling import is_command, option
 from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, as_path, is_remote
 
@@ -68,8 +69,7 @@ def _remarks(result: Result, run: Run) -> list[str]:
             f"{metrics['min_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
         )
     if result.decisions.in_sections:
-        one = "of one section, a folder of a site"
-        lines.append(f"near-duplicates from {method.tau:g} on; from {method.section_tau:g} on for two pages {one}")
+        lines.append(f"threshold {method.tau:g}; {SECTION_TAU:g} for two pages in the same folder")
     if message := warning(
         method,
         result.decisions.clusters,
@@ -134,15 +134,12 @@ def _few_signatures(result: Result, *, listed: bool) -> list[str]:
 
 
 def _of_text(method: Method, metrics: Mapping[str, Any], *, warned: bool) -> list[str]:
-    """Return the text lost, a warning unless another sentence names the option, and the pages that stay for it."""
+    """Return the text lost, and a warning unless another sentence names the option."""
     lines = []
     if metrics["text_lost"] is not None:
         lines.append(_text_lost(metrics))
         lost = text_warning(method, metrics["text_lost"], metrics["removed_mostly_lost"], metrics["removed"])
         lines += [lost] if lost and not warned else []
-    if stay := metrics["kept_for_text"]:
-        text = f"more than {100 * method.most_text_lost:g} % of the text is rare and in no other kept page"
-        lines.append(f"{counted(stay, 'near-duplicate')} kept: {text}")
     return lines
 
 

@@ -22,7 +22,8 @@ from spotsigs.contracts import Collection, CollectionScheme, MarkedText, Shard, 
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, counted, require
 from spotsigs.exact_duplicates import ExactDuplicates, Sameness
-from spotsigs.records import Document, Signatures, Skipped, Tokens, WordGrams
+from spotsigs.records import Document, Phrases, Signatures, Skipped, Tokens, WordGrams
+from spotsigs.signatures.contained import phrases_of
 from spotsigs.signatures.sections import sections_of
 from spotsigs.signatures.sites import site_of, sites_of
 from spotsigs.spelling import option
@@ -35,7 +36,7 @@ GRAM_WORDS = 5
 """Words of a gram of `WordGrams`."""
 
 GRAM_BITS = 4
-"""Zero bits with which the hashes of the smallest sample of grams begin: decisions need no larger one."""
+"""Most zero bits with which the hashes of a sample of grams begin."""
 
 REFERENCE = "reference:"
 """Beginning of the names of a reference's documents, so that they differ from those of the input."""
@@ -90,14 +91,32 @@ class _Row(NamedTuple):
     counts: NDArray[np.int32]
     digests: NDArray[np.uint64]
     grams: NDArray[np.uint64]
+    phrases: NDArray[np.uint64]
     tokens: int
 
 
-def _counter(scheme: SignatureScheme) -> Callable[[Tokens, str], tuple[NDArray[np.uint64], NDArray[np.int32]]]:
-    """Return the function from tokens and a document's id to hashes and counts of signatures, or to the outline."""
-    if isinstance(scheme, CollectionScheme):
-        return lambda tokens, name: scheme.outline(tokens, site_of(name))
-    return lambda tokens, name: count_signatures(scheme(tokens))
+Counted = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]
+"""Hashes and counts of signatures, or an outline, and the entries of `Phrases`."""
+
+
+def _counter(scheme: SignatureScheme, phrases: bool) -> Callable[[Tokens, str], Counted]:
+    """Return the function from tokens and a document's id to its signatures, and, if wanted, to its phrases."""
+    none = np.empty(0, np.uint64)
+
+    def outlined(tokens: Tokens, name: str) -> Counted:
+        assert isinstance(scheme, CollectionScheme)
+        if not phrases:
+            return *scheme.outline(tokens, site_of(name)), none
+        located = scheme.located_in_outline(tokens)
+        return *scheme.outline(tokens, site_of(name), located), phrases_of(*located, tokens)
+
+    def counted(tokens: Tokens, name: str) -> Counted:
+        if not phrases:
+            return *count_signatures(scheme(tokens)), none
+        located = scheme.located(tokens)
+        return *count_signatures(located[0]), phrases_of(*located, tokens)
+
+    return outlined if isinstance(scheme, CollectionScheme) else counted
 
 
 def cutter(scheme: SignatureScheme) -> Callable[[str], Tokens]:
@@ -116,9 +135,9 @@ def is_shell(document: Document, words: int) -> bool:
 
 
 def _rows(
-    shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, grams: bool = False
+    shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, grams: bool = False, phrases: bool = False
 ) -> Iterator[_Row | Skipped]:
-    count, cut, none = _counter(scheme), cutter(scheme), np.empty(0, np.uint64)
+    count, cut, none = _counter(scheme, phrases), cutter(scheme), np.empty(0, np.uint64)
     for record in read_texts(shard, texts_for(scheme, text)):
         if isinstance(record, Skipped):
             yield record
@@ -128,14 +147,16 @@ def _rows(
             tokens = cut(content)
             if is_shell(document, len(tokens)):
                 tokens, content = cut(""), ""
-            hashes, counts = count(tokens, document.id)
+            hashes, counts, of_signatures = count(tokens, document.id)
             digests = checksums(document, unmarked(content))
             of_words = _grams(tokens) if grams else none
         except Exception as error:  # noqa: BLE001 - as above
             yield _skipped(document, error)
         else:
             n = len(tokens)
-            yield _Row(document.id, document.cluster, document.date, hashes, counts, digests, of_words, n)
+            yield _Row(
+                document.id, document.cluster, document.date, hashes, counts, digests, of_words, of_signatures, n
+            )
 
 
 def _skipped(document: Document, error: Exception) -> Skipped:
@@ -157,14 +178,20 @@ def require_pages(collection: Collection, documents: int, skipped: SizedIterable
 
 
 def extract_shard(
-    shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, strict: bool = False, grams: int = 0
+    shard: Shard,
+    text: TextExtractor,
+    scheme: SignatureScheme,
+    *,
+    strict: bool = False,
+    grams: int = 0,
+    phrases: bool = False,
 ) -> Signatures:
     """Extract and count the signatures of every document of a shard; if `strict`, to the first unreadable record.
 
     The result has one row per document, in order; a document that raises an exception is in ``skipped`` instead. The
     rows of a `CollectionScheme` are outlines, for its ``refine``.
     """
-    [signatures] = extract_parts(shard, text, scheme, strict=strict, grams=grams)
+    [signatures] = extract_parts(shard, text, scheme, strict=strict, grams=grams, phrases=phrases)
     return signatures
 
 
@@ -176,18 +203,19 @@ def extract_parts(
     strict: bool = False,
     most: int = sys.maxsize,
     grams: int = 0,
+    phrases: bool = False,
 ) -> Iterator[Signatures]:
     """Extract a shard as `extract_shard` does, in parts, at least one, that end after `most` bytes.
 
     The parts have the word 5-grams of their texts, or a sample of about `grams` at most, though not less than that of
-    `GRAM_BITS`; none if that is 0.
+    `GRAM_BITS`; none if that is 0. If requested, they have the `Phrases` of their texts.
     """
     rows: list[_Row] = []
     skipped: list[Skipped] = []
     size, sample = 0, _GramSample(grams)
-    for record in _rows(shard, text, scheme, grams=grams > 0):
+    for record in _rows(shard, text, scheme, grams=grams > 0, phrases=phrases):
         if size > most:
-            yield _signatures(rows, skipped, sample)
+            yield _signatures(rows, skipped, sample, phrases)
             rows, skipped, size = [], [], 0
         size += _BYTES_A_RECORD + len(record.id)
         if isinstance(record, Skipped):
@@ -197,8 +225,8 @@ def extract_parts(
                 break
         else:
             rows.append(record)
-            size += record.hashes.nbytes + record.counts.nbytes + record.grams.nbytes
-    yield _signatures(rows, skipped, sample)
+            size += record.hashes.nbytes + record.counts.nbytes + record.grams.nbytes + record.phrases.nbytes
+    yield _signatures(rows, skipped, sample, phrases)
 
 
 class _GramSample:
@@ -224,8 +252,9 @@ _LEAST_GRAMS = 1 << 14  # of a shard, so that one that is larger than the others
 _DTYPES = (np.uint64, np.int32, np.uint64)  # of hashes, counts and checksums
 
 
-def _signatures(rows: Sequence[_Row], skipped: Sequence[Skipped], sample: _GramSample) -> Signatures:
+def _signatures(rows: Sequence[_Row], skipped: Sequence[Skipped], sample: _GramSample, phrases: bool) -> Signatures:
     hashes, counts, digests = concatenated([(row.hashes, row.counts, row.digests) for row in rows], _DTYPES)
+    [entries] = concatenated([(row.phrases,) for row in rows], (np.uint64,))
     return Signatures(
         tuple(row.id for row in rows),
         tuple(row.cluster for row in rows),
@@ -236,6 +265,7 @@ def _signatures(rows: Sequence[_Row], skipped: Sequence[Skipped], sample: _GramS
         tuple(row.date for row in rows),
         digests.reshape(-1, 4),
         grams=sample.of(rows),
+        phrases=Phrases(row_starts([len(row.phrases) for row in rows]), entries) if phrases else None,
         tokens=np.array([row.tokens for row in rows], np.int32),
     )
 
@@ -291,6 +321,7 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
         tuple(chain.from_iterable(part.dates for part in parts)),
         digests.reshape(-1, 4),
         grams=_concatenated_grams([part.grams for part in parts if part.grams is not None]),
+        phrases=_concatenated_phrases([part.phrases for part in parts if part.phrases is not None]),
         tokens=np.concatenate([np.empty(0, np.int32), *(part.tokens for part in parts)]),
     )
 
@@ -304,6 +335,14 @@ def _concatenated_grams(parts: Sequence[WordGrams]) -> WordGrams | None:
     sizes = [np.diff(part.indptr) for part in parts]
     [hashes] = concatenated([(part.hashes,) for part in parts], (np.uint64,))
     return WordGrams(row_starts(np.concatenate(sizes)), hashes, bits)
+
+
+def _concatenated_phrases(parts: Sequence[Phrases]) -> Phrases | None:
+    """Concatenate phrases; None without a part."""
+    if not parts:
+        return None
+    sizes = [np.diff(part.indptr) for part in parts]
+    return Phrases(row_starts(np.concatenate(sizes)), np.concatenate([part.entries for part in parts]))
 
 
 def unique_ids(ids: Sequence[str]) -> tuple[str, ...]:
@@ -349,6 +388,7 @@ def extract(
     strict: bool = False,
     sameness: Sameness = Sameness.off,
     grams: int = 0,
+    phrases: bool = False,
 ) -> Signatures:
     """Extract and count the signatures of every document of a collection.
 
@@ -367,6 +407,8 @@ def extract(
     grams : int
         The result has the word 5-grams of the texts, or a sample of about so many at most, though not less than that of
         `GRAM_BITS`; 0 for none.
+    phrases : bool
+        The result has the `Phrases` of the texts.
 
     Returns
     -------
@@ -381,10 +423,11 @@ def extract(
     """
     # One page first: a bad parameter is an error, not a skipped document, and workers load compiled kernels.
     trial = Document(id="the first page", content=b"<p>the one")
-    _counter(scheme)(cutter(scheme)(texts_for(scheme, text)(trial)), trial.id)
+    _counter(scheme, phrases)(cutter(scheme)(texts_for(scheme, text)(trial)), trial.id)
     shards = collection.shards()
     batches = []
-    task = partial(extract_shard, text=text, scheme=scheme, strict=strict, grams=grams_a_shard(grams, len(shards)))
+    sampled = grams_a_shard(grams, len(shards))
+    task = partial(extract_shard, text=text, scheme=scheme, strict=strict, grams=sampled, phrases=phrases)
     with closing(run_tasks(engine, task, shards, "reading", "shards", arrays=True)) as parts:
         for batch in parts:
             if strict and batch.skipped:

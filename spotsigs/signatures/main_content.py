@@ -28,6 +28,9 @@ Links of weight w, which depends on the page, have the kind ``LINK + w - 1``.
 SHINGLE = -1
 """Kind of a shingle of the whole text, which is no part of the main content."""
 
+Located = tuple[UInt64s, Int32s]
+"""Hashes and first tokens of signatures, see `spotsigs.contracts.SignatureScheme.located`."""
+
 LINK_TOKENS = 4
 """A link weighs as much as the signatures of so many tokens of the page's running text, rounded down, at least 1."""
 
@@ -88,12 +91,15 @@ def _outline(
     return hashes[:n].copy(), kinds[:n].copy()
 
 
-def outline_of(scheme: SignatureScheme, tokens: Tokens, site: str = "") -> tuple[UInt64s, Int32s]:
+def outline_of(
+    scheme: SignatureScheme, tokens: Tokens, site: str = "", located: Located | None = None
+) -> tuple[UInt64s, Int32s]:
     """Return hashes and kinds of a page's signatures and links, in text order; links of different sites are different.
 
-    A hash is the XXH64 of a signature, or of a link's tokens; a kind is `TEXT`, `LINKED`, or at least `LINK`.
+    A hash is the XXH64 of a signature, or of a link's tokens; a kind is `TEXT`, `LINKED`, or at least `LINK`. The
+    signatures are ``located`` by the scheme, unless that has been done.
     """
-    signatures, firsts = scheme.located(tokens)
+    signatures, firsts = scheme.located(tokens) if located is None else located
     links = np.zeros(len(tokens), np.int32) if tokens.links is None else tokens.links
     of_site = np.uint64(xxhash.xxh64_intdigest(site.encode()) if site else 0)
     entries: tuple[UInt64s, Int32s] = _outline(

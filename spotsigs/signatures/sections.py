@@ -7,18 +7,19 @@ they share counts half already, see `spotsigs.signatures.template_removal.Templa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.arrays.kernel import kernel
-from spotsigs.contracts import PairChunks
-from spotsigs.records import FloatArray, IntArray, Signatures
+from spotsigs.records import Signatures
 from spotsigs.signatures.main_content import LINK
+
+SECTION_TAU = 0.44
+"""Least similarity of two pages of one section of which one is removed: the paper's threshold."""
 
 
 def folder_of(name: str) -> str:
@@ -57,58 +58,3 @@ def sections_of(names: Iterable[str], outlines: Signatures) -> NDArray[np.uint64
     sections = np.fromiter((xxhash.xxh64_intdigest(text, 1) if text else 0 for text in texts), np.uint64)
     _add_first_links(outlines.indptr, outlines.hashes, outlines.counts, sections)
     return sections
-
-
-class Sections(NamedTuple):
-    """Section of each of n documents, and the least similarity of near-duplicates of one section."""
-
-    of: NDArray[np.uint64]  # (n,), 0 without one
-    tau: float
-
-    def rows(self, rows: IntArray) -> Sections:
-        """Return those of some documents."""
-        return Sections(self.of[rows], self.tau)
-
-
-@kernel
-def too_far(similarity: Any, tau: Any, section: Any, other: Any) -> Any:
-    """Return whether a pair is of one section, and less similar than its near-duplicates."""
-    return similarity < tau and section == other and section != 0
-
-
-@dataclass(frozen=True)
-class CountingPairs:
-    """Pairs without those of one section that are less similar than its near-duplicates.
-
-    Attributes
-    ----------
-    pairs : PairChunks
-        Pairs of n documents.
-    sections : Sections
-        Those of the documents.
-    """
-
-    pairs: PairChunks
-    sections: Sections
-
-    @property
-    def n(self) -> int:
-        """Number of documents."""
-        return self.pairs.n
-
-    @property
-    def chunk_size(self) -> int:
-        """Pairs that are in memory at a time."""
-        return self.pairs.chunk_size
-
-    def counts(self, i: IntArray, j: IntArray, similarity: FloatArray) -> NDArray[np.bool_]:
-        """Return whether each pair counts."""
-        of, tau = self.sections
-        counts: NDArray[np.bool_] = ~((similarity < tau) & (of[i] == of[j]) & (of[i] != 0))
-        return counts
-
-    def chunks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-        """Iterate over the pairs in ascending order of (i, j)."""
-        for i, j, similarity in self.pairs.chunks():
-            counts = self.counts(i, j, similarity)
-            yield i[counts], j[counts], similarity[counts]

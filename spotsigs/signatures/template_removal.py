@@ -20,7 +20,7 @@ from spotsigs.arrays.parallel import all_cores, concatenated, over_blocks
 from spotsigs.contracts import CollectionScheme
 from spotsigs.records import Signatures, Tokens
 from spotsigs.signatures.languages import IN_SHINGLES, is_unspaced, marks_shingles
-from spotsigs.signatures.main_content import SHINGLE, MainContent, outline_of
+from spotsigs.signatures.main_content import SHINGLE, Located, MainContent, outline_of
 from spotsigs.signatures.template_kernels import PageFeatures, PageLinks, page_features, remove_templates
 from spotsigs.storage.store import concatenated_on_disk
 from spotsigs.text.hashing import hash_shingles
@@ -70,14 +70,20 @@ class TemplateRemoval(MainContent, CollectionScheme):
 
     label: ClassVar[str] = "templates removed"
 
-    def outline(self, tokens: Tokens, site: str = "") -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    def outline(
+        self, tokens: Tokens, site: str = "", located: Located | None = None
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return the hashes and kinds of a page's signatures and links, in text order."""
-        hashes, kinds = outline_of(self.signature, tokens, site)
+        hashes, kinds = outline_of(self.signature, tokens, site, located)
         if not marks_shingles(self) or is_unspaced(tokens):
             return hashes, kinds
         shingles = hash_shingles(tokens, SHINGLE_TOKENS)
         shingles = shingles[(shingles >> np.uint64(32)) % np.uint64(ONE_IN) == 0] | IN_SHINGLES
         return np.concatenate([hashes, shingles]), np.concatenate([kinds, np.full(len(shingles), SHINGLE, np.int32)])
+
+    def located_in_outline(self, tokens: Tokens) -> Located:
+        """Return the hash and the first token of each signature of a page, of its template, too."""
+        return self.signature.located(tokens)
 
     def index(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> PageIndex:
         """Return what the signatures of pages, rows of `outline`, are found by; for one site or for a collection.

@@ -35,7 +35,7 @@ from spotsigs.arrays.arrow import numbers, text
 from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.errors import InputError, reason, require, system_errors
 from spotsigs.exact_duplicates import ExactDuplicates
-from spotsigs.records import RowNumbers, Signatures, Skipped, Vectors, WordGrams, unchecked
+from spotsigs.records import Phrases, RowNumbers, Signatures, Skipped, Vectors, WordGrams, unchecked
 from spotsigs.storage import locations
 from spotsigs.storage.atomic import create, destination, is_empty, staging_folder
 from spotsigs.storage.locations import as_path, checksum, is_remote
@@ -310,6 +310,12 @@ class Reader:
         with self._open(name, dtype) as file:
             return np.asarray(np.memmap(file, dtype, "r", _HEADER, (self.length(name, dtype),)))
 
+    def mapped(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
+        """Return an array of the store, memory-mapped; writes, which kernels do not exclude, stay in memory."""
+        size = self.length(name, dtype)
+        with self._open(name, dtype) as file:
+            return np.asarray(np.memmap(file, dtype, "c", _HEADER, (size,))) if size else np.empty(0, dtype)
+
     def part(self, name: str, dtype: DTypeLike, start: int, stop: int) -> NDArray[Any]:
         """Read a range of an array into memory, so that no page of the file stays mapped.
 
@@ -573,6 +579,9 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
         store.put("digests", signatures.digests.reshape(-1))
         store.put("tokens", signatures.tokens)
         store.put("sections", signatures.sections)
+        if (phrases := signatures.phrases) is not None:
+            store.put("phrase_indptr", phrases.indptr)
+            store.put("phrases", phrases.entries)
         if (grams := signatures.grams) is not None:
             store.put("gram_indptr", grams.indptr)
             store.put("grams", grams.hashes)
@@ -605,6 +614,9 @@ def load_signatures(folder: str | Path) -> Signatures:
         digests=store.array("digests", np.uint64).reshape(-1, 4),
         tokens=store.array("tokens", np.int32) if store.has("tokens") else np.empty(0, np.int32),
         grams=grams,
+        phrases=Phrases(store.array("phrase_indptr", np.int64), store.array("phrases", np.uint64))
+        if store.has("phrases")
+        else None,
         sections=store.whole("sections", np.uint64) if store.has("sections") else np.empty(0, np.uint64),
     )
 

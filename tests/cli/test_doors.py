@@ -19,8 +19,7 @@ ABILITIES = {
     "boilerplate": (["--boilerplate", "keep"], {"boilerplate": "keep"}, "boilerplate=keep"),
     "clusters": (["--clusters", "components"], {"clusters": "components"}, "clusters=components"),
     "keep": (["--keep", "longest"], {"keep": "longest"}, "keep=longest"),
-    "most_text_lost": (["--most-text-lost", "1"], {"most_text_lost": 1}, "most_text_lost=1"),
-    "section_tau": (["--section-tau", "0.5"], None, "section_tau=0.5"),
+    "min_contained": (["--min-contained", "0"], {"min_contained": 0}, "min_contained=0"),
     "measure": (["--measure", "containment"], {"measure": "containment"}, "matcher=containment"),
     "duplicates": (None, {"duplicates": "content"}, "duplicates=content"),
     "memory": (["--memory", "2GB"], None, "memory=2GB"),
@@ -52,8 +51,7 @@ def test_the_command_and_the_functions_decide_alike(ability, pages):
         assert kept(map(json.loads, copy.read_text().splitlines())) == expected
     if arguments is None:
         assert ability not in inspect.signature(spotsigs.dedup).parameters
-        option = "section-tau" if ability == "section_tau" else ability
-        with pytest.raises(TypeError, match=rf"`spotsigs dedup INPUT --out FOLDER --{option} "):
+        with pytest.raises(TypeError, match=rf"`spotsigs dedup INPUT --out FOLDER --{ability} "):
             spotsigs.dedup(ROWS, **{ability: "2GB"})
     else:
         assert kept(spotsigs.dedup(ROWS, **arguments)) == expected

@@ -210,6 +210,9 @@ def test_tables_as_parquet_have_the_rows_of_csv(tmp_path):
             for row in rows_of(tmp_path / "kept-results" / f"{name}.csv")
         ]
         assert rows == quoted
-        types = {name: "double" if name in ("similarity", "text_lost") else "string" for name in table.column_names}
+        types = {
+            name: "double" if name in ("similarity", "contained", "text_lost") else "string"
+            for name in table.column_names
+        }
         assert {field.name: str(field.type) for field in table.schema} == types
     assert table["kept_instead"][0].as_py() == "=1+1"  # CSV quotes it for spreadsheets

@@ -209,8 +209,7 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
         names = Strings(np.frombuffer(("-" + "".join(ids)).encode(), np.uint8), offsets)
     clusters = cluster(pairs, clusters=method)
     decisions = decide(pairs, clusters, keep)
-    stays = (decisions.partner >= 0) & (np.arange(pairs.n) % 3 == 0) & (keep is not Keep.none)
-    decisions = replace(decisions, kept=decisions.kept | stays, for_text=stays)
+    decisions = replace(decisions, contained=np.where(np.arange(pairs.n) % 3 == 0, np.nan, 0.25))
     lost = np.where(decisions.kept, np.nan, np.arange(pairs.n) / 8)
     write_lists(decisions, names, folder, new_from=1, text_lost=lost)
     instead = decisions.instead(np.arange(pairs.n))
@@ -220,18 +219,17 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
             ids[instead[row]] if instead[row] >= 0 else "",
             ids[decisions.partner[row]],
             "" if np.isnan(decisions.similarity[row]) else repr(float(decisions.similarity[row])),
+            "" if row % 3 == 0 else "0.25",
             naive_reason(decisions, row, ids),
             repr(row / 8),
         ]
         for row in range(1, pairs.n)
         if not decisions.kept[row]
     ]
-    header = ["doc", "kept_instead", "partner", "similarity", "reason", "text_lost"]
+    header = ["doc", "kept_instead", "partner", "similarity", "contained", "reason", "text_lost"]
     assert (folder / "removed.csv").read_text("utf-8") == "".join(map(naive_line, [header, *removed]))
-    stays = decisions.for_text.tolist()
-    near = [ids[row] if stay else "" for row, stay in zip(decisions.partner.tolist(), stays, strict=True)]
-    kept = [[ids[row], "yes", near[row]] for row in range(1, pairs.n) if decisions.kept[row]]
-    header = ["doc", "compared", "near_duplicate"]
+    kept = [[ids[row], "yes"] for row in range(1, pairs.n) if decisions.kept[row]]
+    header = ["doc", "compared"]
     assert (folder / "kept.csv").read_text("utf-8") == "".join(map(naive_line, [header, *kept]))
 
     cohesions = cohesion(clusters, pairs.chunks())

@@ -165,7 +165,7 @@ def test_removed_pages_have_a_reason_and_kept_ones_whether_they_were_compared(tm
         "2.html": "identical content: copy of 1.html, which is kept",
         "3.html": "identical text: copy of 1.html, which is kept",
     }
-    assert (tmp_path / "run/kept.csv").read_text() == "doc,compared,near_duplicate\n1.html,no,\n4.html,yes,\n"
+    assert (tmp_path / "run/kept.csv").read_text() == "doc,compared\n1.html,no\n4.html,yes\n"
     assert "2 exact duplicates: 1 of identical content, 1 of identical text" in text
     assert "3 documents with too few visible words or signatures to be compared: see kept.csv" in text
     ran(tmp_path / "none", *words, "keep=none")

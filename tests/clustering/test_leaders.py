@@ -5,22 +5,23 @@ from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
+import naive.contained
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import counting
-from naive import join as naive
+from naive import join as naive_join
 from stores import save_vectors
 from strategies import TAUS, borderline_collections, by_rows, collections, examples, vectors_of
 
 from spotsigs import cluster
+from spotsigs.clustering.counting import CountingPairs
 from spotsigs.clustering.decisions import Keep, decide
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
 from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.outofcore.leaders import leaders_on_disk
 from spotsigs.records import MOST_PAIRS, Pairs, Vectors
-from spotsigs.signatures.sections import Sections
+from spotsigs.signatures.contained import NO_RULE, Contents
 
 
 def sets_of(n, draw):
@@ -30,20 +31,29 @@ def sets_of(n, draw):
     return np.array([last[name] for name in label], np.int32)
 
 
-def drawn_sections(n, tau, draw):
-    """Draw sections of few documents each, with a threshold from below tau to 1; often none."""
+def drawn_rule(n, of, tau, texts, draw):
+    """Draw sections of few documents each, and contents of few phrases, and return the rule and its reference."""
+    rule, pages, sections = NO_RULE, [(set(), set())] * n, [0] * n
     if draw(st.booleans()):
-        return None
-    of = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
-    return Sections(np.array(of, np.uint64), draw(st.sampled_from([tau / 2, 0.5, 0.7, 1.0])))
+        sections = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+        section_tau = draw(st.sampled_from([tau / 2, 0.5, 0.7, 1.0]))
+        rule = rule._replace(sections=np.array(sections, np.uint64), section_tau=section_tau)
+    if texts and draw(st.booleans()):
+        phrases = st.sets(st.integers(0, 7) | st.sampled_from([2**31 - 1]))
+        own = draw(st.lists(phrases, min_size=n, max_size=n))
+        pages = [(page | draw(phrases), page) for page in own]
+        rows = [sorted(2 * one + (one in page) for one in every) for every, page in pages]
+        hashes = np.array([one for row in rows for one in row], np.uint32)
+        contents = Contents(np.cumsum([0, *map(len, rows)]), hashes)
+        rule = rule._replace(contents=contents, least=draw(st.sampled_from([0.2, 0.5, 1.0])))
+    may = naive.contained.may_remove(pages, rule.least, sections, rule.section_tau)
+    return rule, lambda removed, kept, similarity: may(of[removed], of[kept], similarity)
 
 
-def all_pairs(documents, of, tau, sections):
-    """Return the pairs of all documents that count, which have what their representatives have."""
+def all_pairs(documents, of, tau):
+    """Return the pairs of all documents, which have what their representatives have."""
     rows = [documents[row] for row in of]
-    near = {(i, j): s for i, j, s in naive.self_join(rows, tau)} if rows else {}
-    if sections is not None:
-        near = counting(near, sections.of[of].tolist(), sections.tau)
+    near = {(i, j): s for i, j, s in naive_join.self_join(rows, tau)} if rows else {}
     near |= {(i, j): 1.0 for i, j in combinations(range(len(of)), 2) if of[i] == of[j]}
     ends = np.array(list(near), np.int64).reshape(-1, 2)
     return Pairs.build(ends[:, 0], ends[:, 1], np.array(list(near.values()), float), len(of))
@@ -52,6 +62,18 @@ def all_pairs(documents, of, tau, sections):
 def distinct(documents, of):
     """Return the vectors of the documents; the rows of exact duplicates are empty."""
     return vectors_of([row if of[k] == k else Counter() for k, row in enumerate(documents)])
+
+
+def require_leaders(clusters, every, order, removed, may):
+    """Require the leaders of the reference implementation."""
+    gone = [] if removed is None else np.flatnonzero(removed).tolist()
+    leaders = naive.leaders(by_rows(every), order, gone, may)
+    assert clusters.representatives[clusters.labels].tolist() == [leaders[row] for row in range(len(clusters))]
+
+
+def in_order(n, priority, removed):
+    """Return the documents in order of priority, removed ones last."""
+    return sorted(range(n), key=lambda k: (removed is not None and removed[k], 0 if priority is None else priority[k]))
 
 
 def require_same(clusters, expected):
@@ -79,18 +101,20 @@ def test_leaders_are_those_of_all_pairs(data, tau):
     )
     removed = data.draw(st.none() | st.lists(st.booleans(), min_size=n, max_size=n).map(np.bool_))
     keep, threads = data.draw(st.sampled_from(Keep)), data.draw(st.integers(1, 2))
-    sections = drawn_sections(n, tau, data.draw)
-    every, none = all_pairs(documents, of, tau, sections), keep is Keep.none
+    every, none = all_pairs(documents, of, tau), keep is Keep.none
+    rule, may = drawn_rule(n, of, tau, not none, data.draw)
+    counting = CountingPairs(every, rule, of)
     order = {"priority": priority, "removed": removed}
-    expected = cluster(every, **order)
-    options = LeaderOptions(**order, sections=sections, both=none)
+    expected = cluster(every, **order, counts=counting.counts)
+    require_leaders(expected, every, in_order(n, priority, removed), removed, may)
+    options = LeaderOptions(**order, rule=rule, both=none)
     rows, exact_duplicates = distinct(documents, of), ExactDuplicates(of, of)
     clusters, pairs = leaders_of(rows, tau, options, exact_duplicates=exact_duplicates, threads=threads)
     require_same(clusters, expected)
     assert by_rows(pairs).items() <= by_rows(every).items()
     if data.draw(st.integers(0, 9)) == 9:  # stores take most of the time
         require_same_on_disk(clusters, pairs, rows, tau, exact_duplicates, options)
-    decided, wanted = decide(pairs, clusters, keep), decide(every, expected, keep)
+    decided, wanted = decide(pairs, clusters, keep), decide(counting.chunks(), expected, keep)
     if not none or removed is None:  # only old documents are removed, and their decisions are final
         np.testing.assert_array_equal(decided.kept, wanted.kept)
     gone = ~decided.kept
@@ -111,13 +135,15 @@ def test_leaders_among_added_documents_are_those_of_the_pairs_with_one(data, tau
     of, new_from = sets_of(n, data.draw), data.draw(st.integers(0, n))
     removed = np.array([data.draw(st.booleans()) for _ in range(new_from)] + [False] * (n - new_from), bool)
     priority = np.array([-1] * new_from + [data.draw(st.integers(0, 5)) for _ in range(n - new_from)], int)
-    sections = drawn_sections(n, tau, data.draw)
-    every = all_pairs(documents, of, tau, sections)
+    every = all_pairs(documents, of, tau)
     new = every.j >= new_from
     every = Pairs.build(every.i[new], every.j[new], every.similarity[new], n)
     order, keep = {"priority": priority, "removed": removed}, data.draw(st.sampled_from(Keep))
-    expected = cluster(every, **order)
-    options = LeaderOptions(**order, sections=sections, new_from=new_from, both=keep is Keep.none)
+    rule, may = drawn_rule(n, of, tau, keep is not Keep.none, data.draw)
+    counting = CountingPairs(every, rule, of)
+    expected = cluster(every, **order, counts=counting.counts)
+    require_leaders(expected, every, in_order(n, priority, removed), removed, may)
+    options = LeaderOptions(**order, rule=rule, new_from=new_from, both=keep is Keep.none)
     rows, exact_duplicates = distinct(documents, of), ExactDuplicates(of, of)
     clusters, pairs = leaders_of(rows, tau, options, exact_duplicates=exact_duplicates)
     require_same(clusters, expected)
@@ -125,7 +151,7 @@ def test_leaders_among_added_documents_are_those_of_the_pairs_with_one(data, tau
         require_same_on_disk(clusters, pairs, rows, tau, exact_duplicates, options)
     assert by_rows(pairs).items() <= by_rows(every).items()
     decided, wanted = (
-        decide(*some, keep, earlier=~removed[:new_from]) for some in ((pairs, clusters), (every, expected))
+        decide(*some, keep, earlier=~removed[:new_from]) for some in ((pairs, clusters), (counting.chunks(), expected))
     )
     np.testing.assert_array_equal(decided.kept, wanted.kept)
 

@@ -204,11 +204,10 @@ def test_a_changed_file_is_read_again(tmp_path):
 @pytest.mark.parametrize("schemes", [1, 2])
 def test_stored_signatures_are_decided_as_those_of_a_run(tmp_path, schemes):
     """A page stays for its text in sweeps and experiments, too."""
-    story = " ".join(f"the w{k} x{k} y{k}" for k in range(80))
-    pages = [story, f"{story}. {' '.join(f'own{k}' for k in range(2000))}"]
+    pages = [" ".join(f"the {name}{k} w{k} {name}{k} x{k} {name}{k} y{k}." for k in range(80)) for name in "ab"]
     (tmp_path / "pages.jsonl").write_text("".join(json.dumps({"id": str(k), "text": pages[k]}) + "\n" for k in (0, 1)))
-    for share in (1, 0.6):
-        chosen = configured("data=jsonl", f"data.path={tmp_path / 'pages.jsonl'}", f"most_text_lost={share}")
+    for least in (0, 0.3):
+        chosen = configured("data=jsonl", f"data.path={tmp_path / 'pages.jsonl'}", f"min_contained={least}")
         source = Source.of(chosen.collection, chosen.method)
         others = [replace(source, signature=SpotSignatures(d=1))] * (schemes - 1)
         stored, *_ = read_together([source, *others], tmp_path / "cells", Serial())
@@ -216,8 +215,7 @@ def test_stored_signatures_are_decided_as_those_of_a_run(tmp_path, schemes):
         direct = compute(chosen.method, run).decisions
         matched = stored.joined(chosen.method)(chosen.method.matcher)
         of_store = Result.of(chosen.method, "pages", chosen.collection, matched).decisions
-        assert direct.kept.tolist() == of_store.kept.tolist() == [True, share == 0.6]
-        assert of_store.for_text.tolist() == [False, share == 0.6]
+        assert direct.kept.tolist() == of_store.kept.tolist() == [True, least == 0.3]
 
 
 def test_foreign_load_is_that_of_the_machine_less_our_own(monkeypatch):

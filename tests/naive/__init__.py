@@ -48,12 +48,19 @@ def similar_pairs_exactly(documents: Sequence[Multiset], tau: Fraction) -> set[t
 
 
 def leaders(
-    pairs: Mapping[tuple[int, int], float], order: Sequence[int], removed: Iterable[int] = ()
+    pairs: Mapping[tuple[int, int], float],
+    order: Sequence[int],
+    removed: Iterable[int] = (),
+    may_remove: Callable[[int, int, float], bool] = lambda removed, kept, similarity: True,
 ) -> dict[int, int]:
-    """Return the leader of each document: itself if it is in no pair with an earlier one, else the most similar."""
+    """Return the leader of each document: itself if it is in no pair with an earlier one, else the most similar.
+
+    Pairs count for a document if it may be removed for the other one.
+    """
 
     def similarity(a: int, b: int) -> float | None:
-        return pairs.get((min(a, b), max(a, b)))
+        value = pairs.get((min(a, b), max(a, b)))
+        return value if value is None or may_remove(a, b, value) else None
 
     kept: list[int] = []
     for x in order:
@@ -94,10 +101,3 @@ def boundaries_as_printed(tau: Fraction, rho: int) -> list[int]:
         if length - series[-1] > (1 - tau) * length:
             series.append(length)
     return series
-
-
-def counting(
-    near: Mapping[tuple[int, int], float], sections: Sequence[object], tau: float
-) -> dict[tuple[int, int], float]:
-    """Return the pairs without those of one section below its threshold; a false value is no section."""
-    return {(i, j): s for (i, j), s in near.items() if s >= tau or not sections[i] or sections[i] != sections[j]}

@@ -10,7 +10,7 @@ import pytest
 from browser import Browser, in_browser
 from in_process import command
 from runs import planned
-from test_text_kept import stories
+from test_removal_rule import stories
 
 from spotsigs.clustering.clusters import cluster
 from spotsigs.errors import InputError
@@ -67,15 +67,12 @@ def test_the_table_has_the_decisions_of_dedup(tmp_path):
     done = command("threshold", "x.jsonl", "--out", "threshold", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = {row["tau"]: row for row in csv.DictReader((tmp_path / "threshold/threshold.csv").open())}
-    stay = 0
     for tau in ("0.06", "0.44", "0.9"):
         done = command("dedup", "x.jsonl", "--out", "kept", "--overwrite", "--tau", tau, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         metrics = json.loads((tmp_path / "kept-results/metrics.json").read_text())
-        stay += metrics["kept_for_text"]
         shown = int(rows[tau]["removed"]), float(rows[tau]["text_lost"]), int(rows[tau]["clusters"])
         assert shown == (metrics["removed"], metrics["text_lost"], metrics["clusters"])
-    assert stay > 10
 
 
 def test_a_truth_of_single_pages_is_no_quality_and_no_warning(tmp_path):

@@ -80,5 +80,7 @@ class Unlocated(SignatureScheme):
 
 
 def test_a_scheme_that_does_not_locate_its_signatures_is_refused():
-    with pytest.raises(InputError, match="Unlocated does not locate its signatures; boilerplate=keep is possible"):
+    with pytest.raises(
+        InputError, match=r"Unlocated does not locate its signatures; boilerplate=keep and min_contained=0 are possible"
+    ):
         kept(["<p>one"], Unlocated(), Boilerplate.remove)

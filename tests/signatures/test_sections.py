@@ -8,18 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from in_process import command
-from naive import counting
 from runs import deduplicated
-from strategies import examples, is_long, pairs_of
+from strategies import examples, is_long
 from strategies import signatures_of as outlines
 from test_engines import available
 from test_templates import SCHEME, collections
 
-from spotsigs.errors import InputError
-from spotsigs.method import Method
 from spotsigs.records import Document
 from spotsigs.signatures.main_content import LINK
-from spotsigs.signatures.sections import CountingPairs, Sections, folder_of, sections_of
+from spotsigs.signatures.sections import SECTION_TAU, folder_of, sections_of
 from spotsigs.signatures.sites import site_of
 from spotsigs.text.tokens import tokenize_marked
 from spotsigs.text.visible import VisibleText
@@ -40,10 +37,10 @@ def test_pages_of_one_section_have_one_folder_and_first_link(data, pages):
     first = [next((h for h, kind in page if kind >= LINK), None) for page in pages]
     expected = [FOLDERS[k] and link and (FOLDERS[k], link) for k, link in zip(named, first, strict=True)]
     sections = sections_of([NAMES[k] for k in named], outlines(pages))
-    near = {(i, j): data.draw(st.sampled_from([0.3, 0.5, 0.8])) for j in range(len(pages)) for i in range(j)}
-    joined = CountingPairs(pairs_of(((*pair, s) for pair, s in near.items()), len(pages)), Sections(sections, 0.5))
-    counted = {(int(i), int(j)): float(s) for chunk in joined.chunks() for i, j, s in zip(*chunk, strict=True)}
-    assert counted == counting(near, expected, 0.5)
+    assert [bool(section) for section in sections.tolist()] == list(map(bool, expected))
+    for i in range(len(pages)):
+        for j in range(i):
+            assert bool(expected[i] and expected[i] == expected[j]) == (sections[i] == sections[j] != 0)
 
 
 def test_sections_of_different_hosts_differ():
@@ -55,7 +52,7 @@ def test_sections_of_different_hosts_differ():
     assert len(set(sections_of(rows, joined).tolist())) == 3
 
 
-TAU, INSIDE = 0.25, 0.7
+TAU, INSIDE = 0.25, SECTION_TAU
 
 
 def sentences(rng, words, n):
@@ -70,7 +67,7 @@ def site(rng, name, words, folders):
         story = sentences(rng, words, 30)
         for folder in folders:
             for variant in range(3):
-                text = " ".join(story[: 30 - 4 * variant] + sentences(rng, words, 2 + 8 * variant))
+                text = " ".join(story[: 30 - 4 * variant] + sentences(rng, words, 2 + 14 * variant))
                 page = f"<html><body><ul>{menu}</ul><p>{text}</p></body></html>"
                 rows.append({"id": f"{folder}/{name}{k}-{variant}.html", "html": page, "site": f"{folder} {name}"})
     return rows
@@ -99,7 +96,6 @@ def inputs(tmp_path_factory):
 
 
 def ran(folder, out, read, *words):
-    words += () if "--against" in words else ("--most-text-lost", 1)
     kept, tables, printed = deduplicated(folder, out, read, "--tau", TAU, *words)
     return set(kept), tables, printed
 
@@ -136,12 +132,12 @@ def require_promise(rows, kept_ids, near, inside=INSIDE):
 @pytest.mark.parametrize("clusters", ["leaders", "components"])
 def test_every_way_to_run_decides_alike_and_keeps_the_promise(inputs, clusters):
     folder, rows = inputs
-    words = ("--clusters", clusters, "--section-tau", INSIDE)
+    words = ("--clusters", clusters)
     stay, tables, printed = ran(folder, "one", "all", "--workers", 1, "--engine", "serial", *words)
-    assert "from 0.7 on for two pages of one section" in printed
-    plain, _, printed = ran(folder, "plain", "all", "--clusters", clusters, "--section-tau", 0)
-    assert "section" not in printed
-    assert len(plain) + 5 < len(stay) < len(rows) - 20
+    assert "threshold 0.25; 0.44 for two pages in the same folder" in printed
+    plain, _, printed = ran(folder, "plain", "all", "--clusters", clusters, "--min-contained", 0)
+    assert "folder" not in printed
+    assert len(plain) + 3 < len(stay) < len(rows) - 20
     if clusters == "leaders":
         near = near_of(folder, "all")
         require_promise(rows, stay, near)
@@ -154,19 +150,18 @@ def test_the_order_of_the_pages_decides_only_which_is_kept(inputs):
     folder, rows = inputs
     lines = (folder / "all.jsonl").read_text().splitlines()
     (folder / "back.jsonl").write_text("\n".join(lines[::-1]) + "\n")
-    stay, _, _ = ran(folder, "back", "back", "--section-tau", INSIDE)
+    stay, _, _ = ran(folder, "back", "back")
     require_promise(rows, stay, near_of(folder, "all"))
 
 
 def test_added_pages_and_a_reference_keep_the_promise(inputs):
     folder, rows = inputs
-    words = ("--workers", 1, "--section-tau", INSIDE)
+    words = ("--workers", 1)
     for store in ([], ["--store", "of-old", "--memory", "1GB"]):
         first, _, _ = ran(folder, "old", "old", *words, *store)
     near = near_of(folder, "all", "--workers", 1)
-    # the store knows the threshold of its decisions
     second, _, printed = ran(folder, "new", "new", "--store", "of-old", "--add", "--workers", 1)
-    assert "from 0.7 on for two pages of one section" in printed
+    assert "threshold 0.25; 0.44 for two pages in the same folder" in printed
     stay = first | second
     new = {row["id"] for row in rows[50:]}
     crossed = {pair: s for pair, s in near.items() if pair & new}
@@ -186,15 +181,6 @@ def test_added_pages_and_a_reference_keep_the_promise(inputs):
 def test_text_and_whole_pages_have_no_sections(inputs, tmp_path):
     folder, _ = inputs
     for words in (("--boilerplate", "keep"), ("--boilerplate", "main_content")):
-        plain, other = (ran(folder, "keep", "all", *words, "--section-tau", tau) for tau in (0, 1))
-        assert plain[1] == other[1]
-        assert "section" not in other[2]
-
-
-def test_a_threshold_out_of_range_is_named(inputs):
-    folder, _ = inputs
-    done = command("dedup", "all.jsonl", "--out", "bad", "--section-tau", 1.5, cwd=folder)
-    assert done.returncode == 1
-    assert "--section-tau must be a number in [0, 1], got 1.5" in done.stderr
-    with pytest.raises(InputError, match=r"^section_tau must be a number in \[0, 1\], got '.8'"):
-        Method.of(section_tau=".8")
+        plain, other = (ran(folder, "keep", "all", *words, "--min-contained", least) for least in (0, 0.01))
+        assert plain[0] == other[0]
+        assert "folder" not in other[2]

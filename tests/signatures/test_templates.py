@@ -446,5 +446,5 @@ def test_pages_of_names_are_compared_by_all_of_their_text():
     pages = [page(names[at : at + 20]) for at in (0, 20, 40)]
     changed = pages[0].replace("reada", "reader")
     assert spotsigs.dedup([*pages, changed], tau=0.25) == pages
-    by_spots = {"signature": SpotSignatures(language="en"), "most_text_lost": 1}
+    by_spots = {"signature": SpotSignatures(language="en"), "min_contained": 0}
     assert spotsigs.dedup(pages, tau=0.25, **by_spots) == pages[:1]
