@@ -25,7 +25,7 @@ import pandas as pd
 from benchmarks import extraction
 from benchmarks.join_tools import JOIN, OURS, PACKAGES, SKETCH_TAUS, TOOLS
 from data.collections.wt10g_like import DOCUMENTS, LONG, Wt10gLike
-from experiments.harness.machine_load import wait_until_quiet
+from experiments.harness.machine_load import Patience
 from experiments.harness.manifest import problems, record
 from experiments.harness.used_code import checksum_of
 from experiments.show.figures import Mark, Panel, Point, draw_lines
@@ -89,7 +89,7 @@ class Bench:
     """Benchmark run with its finished cells."""
 
     def __init__(self, cache: Path, patience: float = 0) -> None:
-        self.cache, self.patience = cache, patience
+        self.cache, self.patience = cache, Patience(patience)
         self.done: dict[Cell, dict[str, Any]] = {}
 
     def measure(self, cell: Cell) -> None:
@@ -101,7 +101,7 @@ class Bench:
         elif reason:
             self.done[cell] = {"status": "omitted", "reason": reason}
         else:
-            wait_until_quiet(self.patience)
+            self.patience.wait()
             began = time.perf_counter()
             self.done[cell] = _run(cell)
             self.done[cell]["process_seconds"] = time.perf_counter() - began

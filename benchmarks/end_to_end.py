@@ -35,7 +35,7 @@ import psutil
 from benchmarks.dedup_tools import TEXTS, TOOLS, documents
 from data.collections.newsframes import NewsFrames
 from data.collections.package_docs import PackageDocs
-from experiments.harness.machine_load import QUIET, ForeignLoad, wait_until_quiet
+from experiments.harness.machine_load import QUIET, ForeignLoad, Patience
 from experiments.harness.manifest import checksum, problems, record
 from experiments.show.tables import Column, Table
 from spotsigs.arrays.parallel import all_cores
@@ -119,7 +119,7 @@ def timed(
     """
     seconds: dict[int, float] = {}
     peak = 0
-    wait_until_quiet(patience)
+    Patience(patience).wait()
     began = time.perf_counter()
     with ForeignLoad() as load, log.open("wb") as output:
         pin = partial(os.sched_setaffinity, 0, cores) if hasattr(os, "sched_setaffinity") else None

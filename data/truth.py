@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from spotsigs.contracts import Collection, Shard
 from spotsigs.errors import InputError, counted, reason, require
 from spotsigs.formats.input_files import InputFile
-from spotsigs.records import IntArray, JudgedPairs, Skipped, Truth
+from spotsigs.records import Document, IntArray, JudgedPairs, Skipped, Truth
 
 COLUMNS = {2: "id, cluster", 3: "id, id, grade", 4: "the id, 0, id, grade of TREC"}
 Row = tuple[int, list[str]]
@@ -35,18 +35,25 @@ class WithTruth(Collection):
         Table without quotes, separated by tabs, or by blanks. Two columns: id and cluster. Three columns: id, id and
         grade; four columns: the same as TREC's qrels, whose second column is ignored. A grade above 0 is a duplicate,
         any other none; about pairs that the file does not have, nothing is known. A first line of names is ignored.
+    unlabelled : str
+        Pages without a cluster in the file: ``error``; ``drop``, they are left out; ``alone``, each is a story of its
+        own.
 
     Raises
     ------
     InputError
-        If the file is no such table, gives a page two clusters or a pair two grades, or names an unknown page.
+        If the file is no such table, names a page twice, gives a pair two grades, names an unknown page, or has no
+        cluster of a page and `unlabelled` is ``error``.
     """
 
     collection: Any
     file: str
+    unlabelled: str = "error"
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
+        chosen = self.unlabelled in ("error", "drop", "alone")
+        require(chosen, f"data.unlabelled must be error, drop or alone, got {self.unlabelled!r}")
         try:
             content = Path(self.file).expanduser().read_bytes()
             content.decode()
@@ -82,9 +89,13 @@ class WithTruth(Collection):
         return getattr(self.collection, "path", None)
 
     def shards(self) -> Sequence[Shard]:
-        """Return the shards of the collection."""
+        """Return the shards of the collection, without pages that have no label if these are left out."""
         shards: Sequence[Shard] = self.collection.shards()
-        return shards
+        rows = _rows(self.file, self.digest)
+        if self.unlabelled != "drop" or not self._clusters(rows):
+            return shards
+        labelled = frozenset(row[0] for _, row in rows)
+        return [partial(_labelled, shard, labelled) for shard in shards]
 
     def sources(self) -> Sequence[Any]:
         """Return the files of the collection and that of the truth."""
@@ -106,10 +117,25 @@ class WithTruth(Collection):
             )
         if not pairs:
             given = {row[0]: row[1] for _, row in rows}
+            self._require_labels(doc_ids, given)
             return Truth.from_clusters(given.get(name) for name in doc_ids)
         judged = [(number[a], number[b], same) for _, (a, b, same) in self._judged(rows) if a in number and b in number]
         i, j, positive = (np.array(column) for column in zip(*judged, strict=True)) if judged else np.empty((3, 0), int)
         return truth_of_pairs(i.astype(np.int64), j.astype(np.int64), positive.astype(bool), len(doc_ids))
+
+    def _require_labels(self, doc_ids: Sequence[str], given: Mapping[str, str]) -> None:
+        """Refuse labels of a part of the pages, and ids that several pages have."""
+        for name in doc_ids:
+            base, _, number = name.rpartition("#")
+            twice = number.isdigit() and name not in given and base in given
+            require(
+                not twice, f"data.truth: {base!r} is the id of several pages, so that {self.file} cannot label them"
+            )
+        without = [name for name in doc_ids if name not in given]
+        some = self.unlabelled != "error" or not without
+        pages = f"{len(without):,} of {counted(len(doc_ids), 'page')} have no label in {self.file}"
+        how = "leave them out by data.unlabelled=drop, or let each be a story of its own by data.unlabelled=alone"
+        require(some, f"data.truth: {pages}, the first {next(iter(without), '')!r}; {how}")
 
     def _clusters(self, rows: Sequence[Row]) -> bool:
         """Return whether the file has clusters, one for each page."""
@@ -119,7 +145,7 @@ class WithTruth(Collection):
         for number, row in rows:
             line, earlier = seen.setdefault(row[0], (number, row))
             require(
-                earlier == row,
+                line == number,
                 f"data.truth: line {number} of {self.file} gives {row[0]!r} the cluster {row[1]!r}, and line {line} "
                 f"gives it {earlier[1]!r}; delete one",
             )
@@ -139,6 +165,11 @@ class WithTruth(Collection):
                 f"{other!r}; delete one",
             )
             yield number, (one, other, same)
+
+
+def _labelled(shard: Shard, labelled: frozenset[str]) -> Iterator[Document | Skipped]:
+    """Yield the records of a shard but the pages without a label."""
+    return (record for record in shard() if isinstance(record, Skipped) or record.id in labelled)
 
 
 @lru_cache(maxsize=2)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
 from errno import EACCES, EDQUOT, EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
@@ -41,12 +43,15 @@ from spotsigs.storage.atomic import failed_path
 if TYPE_CHECKING:
     from spotsigs.runs.stages import Run
 
-NOT_OF_RESULTS = ("experiment", "workers", "threads", "engine")
+NOT_OF_RESULTS = ("experiment", "workers", "threads", "engine", "timing")
 """Keys that change no result of an experiment."""
 ROOT_KEYS = ("tau", "threads", "workers", "seed")
 """Keys whose values are also those of a plug-in's fields of the same name."""
 
 GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
+
+NOW = "now"
+"""Value of ``timing`` with which an experiment does not wait for a quiet machine."""
 
 AUTO = "auto"
 """Value of an end of the IDF band that is that of the collection."""
@@ -91,7 +96,7 @@ class Settings:
     workers: int
     threads: int | None
     seed: int
-    timing: bool
+    timing: bool | str
     typed_tau: float
     experiment: Any = None
     work: Any = None
@@ -138,7 +143,7 @@ class RunKeys:
     workers: int = MISSING
     threads: int | None = MISSING
     seed: int = MISSING
-    timing: bool = MISSING
+    timing: Any = MISSING  # true, false, or NOW
     debug: bool = MISSING
 
 
@@ -165,7 +170,7 @@ ConfigStore.instance().store(
     group="hydra/launcher", name="cells", node={"_target_": "hydra_plugins.spotsigs_cells.CellLauncher"}
 )
 
-EVERY_EXPERIMENT = ("experiment", "data", "text", "engine", "workers", "threads", "seed", "debug", "hydra")
+EVERY_EXPERIMENT = ("experiment", "data", "text", "engine", "workers", "threads", "seed", "timing", "debug", "hydra")
 """Groups and keys that every experiment reads."""
 
 
@@ -307,7 +312,7 @@ def _plug_in() -> None:
     for group in GROUPS:
         for point in points.select(group=f"spotsigs.{group}"):
             node = {"_target_": point.value.replace(":", ".")} | _parameters(point)
-            node |= {"truth": None} if group == "data" else {}
+            node |= {"truth": None, "unlabelled": "error"} if group == "data" else {}
             ConfigStore.instance().store(group=group, name=point.name, node=node)
 
 
@@ -334,6 +339,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     _require_known(config)
     for key in ("workers", "threads"):
         require(config[key] is None or config[key] >= 1, f"{key} must be at least 1, got {config[key]}")
+    require(config.timing in (True, False, NOW), f"timing must be true, false or {NOW}, got {config.timing!r}")
     config.tau = checked_tau(config.tau)
     built: dict[str, Any] = {group: None if config[group] is None else build(config[group], group) for group in GROUPS}
     typed = names is None  # on the command line, not by another experiment
@@ -355,6 +361,9 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         min_contained=config.min_contained,
         **ends,
     )
+    if method.tau is not None and method.tau != config.tau:
+        matcher = f"matcher={names['matcher']} runs at the threshold {method.tau:g}, not at tau={config.tau:g}"
+        raise InputError(f"{matcher}: write `tau: ${{tau}}` in its YAML file, and give tau= in place of matcher.tau=")
     return Settings(
         collection=built["data"],
         method=method,
@@ -366,7 +375,10 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
 
 
 def checked_tau(tau: Any) -> float:
-    """Return a threshold as a number; raise InputError if it is none."""
+    """Return a threshold as a number, also from the text of an environment variable; raise InputError if it is none."""
+    if isinstance(tau, str):
+        with suppress(ValueError):
+            tau = float(tau)
     require(_is_number(tau), f"tau must be a number in (0, 1], got {tau!r}")
     return as_tau(_decimal(tau))
 
@@ -496,6 +508,7 @@ def build(node: DictConfig, group: str) -> Any:
     container: Any = OmegaConf.to_container(node, resolve=True)
     values = dict(container)
     target, truth = values.pop("_target_", None), values.pop("truth", None) if group == "data" else None
+    unlabelled = str(values.pop("unlabelled", "error")) if group == "data" else "error"
     cls = _target(target, group)
     known = [field.name for field in fields(cls)]
     typed = {_key(word) for word in overrides()}
@@ -518,7 +531,7 @@ def build(node: DictConfig, group: str) -> Any:
         raise InputError(fault) from error
     except InputError as error:
         raise InputError(f"{group}: {error}") from error
-    return built if truth is None else WithTruth(collection=built, file=str(truth))
+    return built if truth is None else WithTruth(collection=built, file=str(truth), unlabelled=unlabelled)
 
 
 def _target(name: object, group: str) -> Any:
@@ -545,9 +558,13 @@ def _explain(error: Exception) -> str:
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
         group, _, choice = str(error.missing_cfg_file).rpartition("/")
         near = _nearest(choice, error.options)
+        if group in ("hydra/launcher", "hydra/sweeper"):
+            near = f"; `pip install hydra-{choice}-{group.removeprefix('hydra/')}` may add it"
         return f"{group}={choice} is not known{near}; choose one of: {', '.join(error.options)}"
     if isinstance(error, HydraException):
         return _explain_override(error)
+    if isinstance(error, OmegaConfBaseException) and (left_out := [w for w in sys.argv[1:] if w.startswith("~")]):
+        return f"{left_out[0]} leaves out what every run needs; give another choice, as in {left_out[0][1:]}=..."
     if isinstance(error, OmegaConfBaseException):
         return f"{error.full_key}: {_first_line(error)}" if error.full_key else _first_line(error)
     if isinstance(error, InputError):

@@ -103,9 +103,10 @@ class Composer:
     def _of(self, master: Any, words: Sequence[str]) -> _Composed:
         key = tuple("tau=" if _number(word) is not None else word for word in words)
         if key not in self._known:
-            config = self._load(master, list(words))
-            HydraConfig.instance().set_config(config)
-            self._known[key] = _Composed(config, HydraConfig.instance().cfg)
+            config, instance = self._load(master, list(words)), HydraConfig.instance()
+            before = instance.cfg
+            instance.set_config(config)
+            self._known[key], instance.cfg = _Composed(config, instance.cfg), before
         return self._known[key]
 
     def cells(
@@ -162,7 +163,7 @@ def _cell(composed: _Composed, number: int, words: Sequence[str]) -> GridCell:
         method=chosen.method,
         run=chosen.run(folder),
         workers=chosen.workers,
-        timing=chosen.timing,
+        timing=bool(chosen.timing),
         key=key,
         about={} if is_finished(folder, key) else {**files(task, chosen), IDENTITY: key},
     )

@@ -17,8 +17,8 @@ from spotsigs.storage.manifest import COMPLETE
 UNCHANGED_BY = ("debug",)
 """Keys that change nothing of the results of a run."""
 
-COMPARED = ("matcher", "signature", "tau")
-"""Keys that the command after a run sweeps."""
+OF_COMPARED = ("matcher=", "matcher.", "signature=", "signature.", "tau=")
+"""Beginnings of the words that the command after a run sweeps, or that belong to one choice alone."""
 
 LONGEST = 120
 """Characters of a folder's name that stay readable; the rest is a checksum."""
@@ -93,9 +93,12 @@ def next_command(evaluated: bool, words: Sequence[str]) -> str:
     typed = [shlex.quote(word) for word in words if word.partition("=")[0] not in UNCHANGED_BY]
     if not evaluated:
         return "next, to inspect the clusters: spotsigs inspect, with the files of the collection"
-    others = [word for word in typed if word.partition("=")[0] not in COMPARED]
-    swept = "-m matcher=spotsigs,lsh,imatch signature=spotsigs,shingles3 tau=0.3,0.44,0.6"
-    return f"next, to compare methods and thresholds: {' '.join(['python run.py', swept, *others])}"
+    others = [word for word in typed if not word.lstrip("+~").startswith(OF_COMPARED)]
+    chosen = dict(word.partition("=")[::2] for word in typed)
+    usual = {"matcher": ("spotsigs", "lsh", "imatch"), "signature": ("spotsigs", "shingles3")}
+    swept = {key: ",".join(dict.fromkeys([chosen.get(key, names[0]), *names])) for key, names in usual.items()}
+    words = [f"{key}={names}" for key, names in swept.items()]
+    return " ".join(["next, to compare methods and thresholds: python run.py -m", *words, "tau=0.3,0.44,0.6", *others])
 
 
 def is_finished(folder: Path, key: str) -> bool:

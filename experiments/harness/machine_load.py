@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -108,15 +109,34 @@ def timed(run: Callable[[], Any], repeats: int = 1) -> Timing:
     return Timing([seconds for seconds, _ in counted], [result for _, result in counted], not quiet, foreign)
 
 
-def wait_until_quiet(seconds: float) -> None:
-    """Wait until other processes use hardly any of the machine for a second, for a limited time."""
-    until = time.perf_counter() + seconds
-    while time.perf_counter() < until:
-        with ForeignLoad() as load:
-            time.sleep(1)
-        if load.cores <= QUIET:
-            return
-        time.sleep(min(5.0, max(0.0, until - time.perf_counter())))
+class Patience:
+    """Seconds to wait for a quiet machine, for all times of a run together.
+
+    The first wait is announced on standard error.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.left, self._is_told = seconds, False
+
+    def wait(self) -> None:
+        """Wait until other processes use hardly any of the machine for a second, or no time is left."""
+        while self.left > 0:
+            began = time.perf_counter()
+            with ForeignLoad() as load:
+                time.sleep(min(1.0, self.left))
+            if load.cores > QUIET:
+                self._tell(load.cores)
+                time.sleep(min(5.0, max(0.0, self.left - 1)))
+            self.left -= time.perf_counter() - began
+            if load.cores <= QUIET:
+                return
+
+    def _tell(self, cores: float) -> None:
+        if not self._is_told:
+            busy = f"other processes use {cores:.1f} cores, and times are measured on a quiet machine"
+            rest = f"waiting for it, up to {max(1, round(self.left / 60))} min in all; timing=now does not wait"
+            sys.stderr.write(f"{busy}: {rest}\n")
+        self._is_told = True
 
 
 class TracedMemory(TreeMemory):

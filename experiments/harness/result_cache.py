@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any
 
 from experiments.evaluate import START_SECONDS, alone, spread
-from experiments.harness.machine_load import wait_until_quiet
+from experiments.harness.machine_load import Patience
 from experiments.harness.used_code import checksum_of, modules_of
 from spotsigs.output_files import read_json, write_json
 from spotsigs.progress import Progress
@@ -81,8 +81,8 @@ class ResultCache:
         Folder with one file for each result, named by its key.
     workers : int
         Worker processes for tasks that may run concurrently.
-    patience : float
-        Seconds to wait for a quiet machine before a task with ``alone``, which then runs up to `ATTEMPTS` times.
+    patience : Patience
+        How long tasks with ``alone`` wait for a quiet machine; they then run up to `ATTEMPTS` times.
     log : list of dict
         For every requested result: file name, key, command, commit, and whether it is from a previous run (``kept``).
     contended : list of str
@@ -91,7 +91,7 @@ class ResultCache:
 
     folder: Path
     workers: int = 8
-    patience: float = 0.0
+    patience: Patience = field(default_factory=lambda: Patience(0.0), compare=False, repr=False)
     log: list[dict[str, Any]] = field(default_factory=list, compare=False, repr=False)
     contended: list[str] = field(default_factory=list, compare=False, repr=False)
 
@@ -135,8 +135,8 @@ class ResultCache:
 
     def _undisturbed(self, task: Task) -> dict[str, Any]:
         """Run a task in a new process, again if other processes disturbed it and there is patience."""
-        for _ in range(ATTEMPTS if self.patience else 1):
-            wait_until_quiet(self.patience)
+        for _ in range(ATTEMPTS if self.patience.left > 0 else 1):
+            self.patience.wait()
             stopped = {"over_s": task.limit}
             result: dict[str, Any] = alone(task, task.limit) or stopped
             if not result.get("contended"):

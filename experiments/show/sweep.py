@@ -22,8 +22,8 @@ FIGURES = (
 """Figures of a cell that the files have besides the columns of Table 1."""
 
 SHARED_TIMES = (
-    "* Times and memory: cells ran at the same time, and those that differ in tau alone have the time of one join at "
-    "the lowest tau; timing=true runs each cell alone."
+    "* Times and memory: cells may have run at the same time, and those that differ in tau alone have the time of one "
+    "join at the lowest tau; timing=true runs each cell alone."
 )
 
 MOST_VALUES = 8

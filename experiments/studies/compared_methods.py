@@ -210,25 +210,30 @@ class TableOfMethods:
         return work.table(table, self.name)
 
     def _baseline(self, part: OnCollection) -> str:
-        baseline = self.baseline or next(iter(part.methods))
-        unknown = f"experiment.table.baseline: {baseline!r} is not compared{did_you_mean(baseline, part.methods)}"
-        require(baseline in part.methods, f"{unknown}; the methods are {', '.join(part.methods)}")
-        return baseline
+        return self.baseline or next(iter(part.methods))
+
+    def require_baseline(self, methods: Mapping[str, Method]) -> None:
+        """Refuse a baseline that is not compared."""
+        unknown = f"experiment.table.baseline: {self.baseline!r} is not compared{did_you_mean(self.baseline, methods)}"
+        known = not self.baseline or self.baseline in methods
+        require(known, f"{unknown}; the methods are {', '.join(methods)}")
 
     def facts(self, parts: Sequence[OnCollection]) -> Iterator[Fact]:
         """Yield the ratios of sizes, memory and times to the baseline; times are at the best threshold of each."""
         for part in parts if self.published else ():
             first = self._baseline(part)
-            of = {label: part.times[label, kind] for label, kind, _ in self._points(part) if kind == DEFAULT}
+            points = [(label, kind, at) for label, kind, at in self._points(part) if kind == DEFAULT]
+            of = {label: part.times.get((label, kind)) or part.curves[label].row(at) for label, kind, at in points}
             for label, cell in of.items():
                 if label == first or not of[first]["signatures"]:
                     continue
                 ratio = cell["signatures"] / of[first]["signatures"]
                 yield Fact(name=f"{label} / {first}, distinct signatures", value=ratio)
                 yield Fact(name=f"{label} / {first}, MB", value=cell["memory_mib"] / of[first]["memory_mib"])
-                one, other = (part.times.get((name, BEST), of[name]) for name in (label, first))
-                time = quotient(f"{label} / {first}, total time", one, other)
-                yield from [time] if time else []
+                if part.times:
+                    one, other = (part.times.get((name, BEST), of[name]) for name in (label, first))
+                    time = quotient(f"{label} / {first}, total time", one, other)
+                    yield from [time] if time else []
             parse = [value for value in part.parse_ms.values() if value is not None]
             if parse and len(parse) == len(part.methods):
                 yield Fact(name="longest / shortest parse time", value=max(parse) / min(parse))

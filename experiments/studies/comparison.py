@@ -190,6 +190,8 @@ class MethodComparison(Experiment):
             for label, error in wrong.items():
                 require(self.chosen["named"] is None, str(error))
                 left_out.append(work.leave_out(label, error))
+        if self.table:
+            TableOfMethods(**self.table).require_baseline(methods)
         name = f"{settings.names['experiment']}: {settings.names['data']}"
         every = [self._curves(one, methods, name) for one in seeded]
         curves = {label: pooled([each[label] for each in every]) for label in methods}

@@ -15,7 +15,7 @@ import numpy as np
 
 from data.collections.synthetic import Synthetic, write_jsonl
 from experiments.config import Experiment, Settings
-from experiments.harness.machine_load import QUIET, ForeignLoad, TracedMemory, wait_until_quiet
+from experiments.harness.machine_load import QUIET, ForeignLoad, TracedMemory
 from experiments.harness.study import Work, equally_exact
 from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
@@ -109,7 +109,7 @@ class Scale(Experiment):
     def _measured(self, work: Work, settings: Settings, documents: int) -> dict[str, Any]:
         """Run all stages, and draw the memory over time."""
         folder, size = _pages(work, settings, documents)
-        wait_until_quiet(work.cache.patience)
+        work.cache.patience.wait()
         with ForeignLoad() as load, TracedMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
             matched, clusters = self._run(settings, folder, memory)
         if load.cores > QUIET:

@@ -35,9 +35,9 @@ def pages(tmp_path):
     return path
 
 
-def truth_of(pages, text, name="truth.tsv"):
+def truth_of(pages, text, name="truth.tsv", *words):
     (pages.parent / name).write_text(text)
-    chosen = configured("data=jsonl", f"data.path={pages}", f"data.truth={pages.parent / name}")
+    chosen = configured("data=jsonl", f"data.path={pages}", f"data.truth={pages.parent / name}", *words)
     signatures = chosen.method.extract(chosen.collection, Serial()).signatures
     return chosen.collection.truth(signatures.doc_ids, signatures.clusters, signatures.skipped)
 
@@ -50,7 +50,10 @@ def lines(*rows, separator="\t"):
 def test_clusters_are_those_of_labels_in_the_data(pages, head):
     truth = truth_of(pages, head + lines(*STORIES.items()))
     assert (truth.labels.tolist(), truth.names, truth.judged) == ([0, 0, 0, 1, 1, 2], ("a", "b", "c"), None)
-    assert truth_of(pages, lines(("a1", "x"), ("b2", "x"), ("empty", "x"))).labels.tolist() == [0, -1, -1, -1, 0, -1]
+    some = lines(("a1", "x"), ("b2", "x"), ("empty", "x"))
+    alone = truth_of(pages, some, "some.tsv", "data.unlabelled=alone")
+    assert alone.labels.tolist() == [0, -1, -1, -1, 0, -1]
+    assert truth_of(pages, some, "some.tsv", "data.unlabelled=drop").labels.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,20 @@ def test_stored_signatures_are_decided_as_those_of_a_run(tmp_path, schemes):
         assert direct.kept.tolist() == of_store.kept.tolist() == [True, least == 0.3]
 
 
+def test_waiting_for_a_quiet_machine_is_told_once_and_has_an_end(monkeypatch, capsys):
+    monkeypatch.setattr(measure.time, "sleep", lambda _: None)
+    monkeypatch.setattr(measure.ForeignLoad, "__exit__", lambda load, *_: setattr(load, "cores", 1.5))
+    clock = iter(range(0, 10_000, 100))
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: next(clock))
+    patience = measure.Patience(600.0)
+    for _ in range(3):
+        patience.wait()
+    assert patience.left <= 0
+    [sentence] = capsys.readouterr().err.splitlines()
+    assert sentence.startswith("other processes use 1.5 cores, and times are measured on a quiet machine: waiting")
+    assert "up to 10 min in all; timing=now does not wait" in sentence
+
+
 def test_foreign_load_is_that_of_the_machine_less_our_own(monkeypatch):
     busy, own = iter([10.0, 16.0]), iter([1.0, 3.0])
     monkeypatch.setattr(measure.psutil, "cpu_times", lambda: SimpleNamespace(user=next(busy), idle=1e9))

@@ -160,6 +160,7 @@ class TestChoices:
             *(
                 ([*FEW, "data=tiny", *words], sentence)
                 for words, sentence in {
+                    ("methods=[lsh]", "timing=soon"): "timing must be true, false or now, got 'soon'",
                     ("methods=[lsh]", "experiment.table.baseline=lhs"): "'lhs' is not compared; did you mean 'lsh'",
                     ("methods=[{mine: {k: 3}}]",): "experiment.methods.mine has no key 'k'; a method has text",
                     ("methods=lsh",): "methods must be a list such as",
