@@ -226,7 +226,7 @@ class TestAll:
         """As of a variant, which is named by what was overridden."""
         folder = tmp_path / "all" / "experiment.pages=-a+b,c'd"
         run("all", spelled(str(folder)), "experiment.pages=[]", "experiment.vectors=[]")
-        assert "not measured yet" in (folder / "README.md").read_text()
+        assert "n/a on gold" in (folder / "README.md").read_text()
 
     @pytest.mark.long
     def test_it_continues_without_what_must_be_fetched(self, tmp_path):
