@@ -98,7 +98,7 @@ class Scale(Experiment):
         folder = _pages(work, settings, FEW)[0]
         run_command(folder / "pages", FEW, folder / "run", self.memory, 1)
         folder, _ = _pages(work, settings, documents)
-        wait_until_quiet(work.cache.patience)
+        work.cache.patience.wait()
         with ForeignLoad() as load:
             runs = runs_of(folder / "pages", documents, folder / "run", self.memory)
         if load.cores > QUIET:
