@@ -5,7 +5,6 @@ Joins are spread over worker processes, the largest first; what is timed runs al
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +24,7 @@ from experiments.resample import (
     held_out_f1,
     sites_of,
 )
-from spotsigs.engines import Processes, end_with, end_workers
+from spotsigs.engines import Processes, run_alone
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import MEASURES, Interval, ends
 from spotsigs.in_memory import Joined
@@ -215,17 +214,10 @@ def is_worth_a_pool(costs: Sequence[float], workers: int) -> bool:
 
 def alone(task: Callable[[], ResultT], limit: float | None = None) -> ResultT | None:
     """Return the result of a task in a new process; None if it was stopped after a limit of seconds."""
-    from loky import ProcessPoolExecutor
-
-    end_workers()  # idle workers use memory
-    executor = ProcessPoolExecutor(max_workers=1, initializer=end_with, initargs=(os.getpid(),))
     try:
-        result: ResultT = executor.submit(task).result(limit)
-        return result
+        return run_alone(task, limit)
     except TimeoutError:
         return None
-    finally:
-        executor.shutdown(wait=True, kill_workers=True)
 
 
 def commit_of_code() -> str | None:

@@ -9,25 +9,22 @@ it needs it.
 from __future__ import annotations
 
 import gc
-import os
-import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import psutil
 from numba import config
 
-from spotsigs.arrays.parallel import all_cores
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
+from spotsigs.engines import Processes, end_workers
 from spotsigs.kernel_cache import step_marker
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
 from spotsigs.method import Method
-from spotsigs.progress import progress
+from spotsigs.progress import Progress
 from spotsigs.records import Document, Phrases, Signatures, Tokens, Vectors
 from spotsigs.signatures.contained import NO_RULE, contents_of, phrases_of
 from spotsigs.signatures.extract import count_signatures
@@ -108,7 +105,7 @@ STEPS: dict[str, tuple[float, Callable[[], None]]] = {
     "leaders": (4.0, _leaders),
     "join": (5.0, _join),
 }
-"""Core seconds of each step, by which they are shared out, and its function."""
+"""Core seconds of each step, the longest of which begin first, and its function."""
 
 
 def steps_of(method: Method, *, listed: bool) -> list[str]:
@@ -140,49 +137,26 @@ def prepare(steps: Sequence[str], memory: int | None = None) -> None:
         return
     if memory is None:
         memory = psutil.virtual_memory().available
-    groups = balanced_groups(missing, max(min(all_cores(), memory // MEMORY), 1))
-    for step in progress(_compiled(groups), "compiling kernels, once on this machine", len(missing), "steps"):
-        with suppress(OSError):
-            step_marker(step).touch()
+    workers = Processes(workers=max(min(len(missing), memory // MEMORY), 1))
+    missing.sort(key=lambda step: -STEPS[step][0])
+    with Progress("compiling kernels, once on this machine", len(missing), "steps") as shown:
+        for number, _ in workers.as_ended(_compile, missing):
+            with suppress(OSError):
+                step_marker(missing[number]).touch()
+            shown.advance()
+    end_workers()  # which have the memory of the compiler
 
 
-def balanced_groups(steps: Sequence[str], processes: int) -> list[list[str]]:
-    """Share steps out among at most so many processes: the longest step next, to the process with the least to do."""
-    groups: list[list[str]] = [[] for _ in range(min(processes, len(steps)))]
-    for step in sorted(steps, key=lambda step: -STEPS[step][0]):
-        min(groups, key=lambda group: sum(STEPS[step][0] for step in group)).append(step)
-    return groups
-
-
-def _compiled(groups: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Compile each group in a process of its own; yield the steps as they end. What a process omits, a run compiles."""
-    path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
-    reading, writing = os.pipe()
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-m", __spec__.name, *group],
-            stdin=subprocess.DEVNULL,
-            stdout=writing,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": path},
-        )
-        for group in groups
-    ]
-    os.close(writing)
-    with os.fdopen(reading) as finished:
-        for line in finished:
-            yield line.strip()
-    for process in started:
-        process.wait()
+def _compile(step: str) -> None:
+    gc.disable()  # the compiler's many objects remain in use: collection takes 9 % of its time and frees nothing
+    try:
+        STEPS[step][1]()
+    finally:
+        gc.enable()
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        gc.disable()  # the compiler's many objects remain in use: collection takes 9 % of its time and frees nothing
-        for name in sys.argv[1:]:
-            STEPS[name][1]()
-            sys.stdout.write(f"{name}\n")
-            sys.stdout.flush()
-    else:
-        set_up_logging()
-        prepare(list(STEPS))
+    from spotsigs import compile as importable  # by workers
+
+    set_up_logging()
+    importable.prepare(list(STEPS))

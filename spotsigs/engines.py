@@ -111,7 +111,7 @@ class Processes(WorkerEngine):
             lambda task: _executor(workers).submit(function, task),
             chain(waiting, tasks),
             WINDOW * workers,
-            interrupted=lambda: _kill_workers(_executor(workers)),
+            interrupted=_kill_workers,
         )
 
     def as_ended(
@@ -143,7 +143,7 @@ class Processes(WorkerEngine):
                     message = f"a worker process died {broken} times: is there enough memory? ({_first_line(error)})"
                     raise InputError(message) from error
             except KeyboardInterrupt:  # a pool would wait for the tasks of its workers
-                _kill_workers(_executor(workers))
+                _kill_workers()
                 raise
             finally:
                 for future in futures:
@@ -196,13 +196,29 @@ def end_workers() -> None:
         _POOL.pop().shutdown()
 
 
-def _kill_workers(executor: Any) -> None:
-    """Kill the workers of a pool; `shutdown(kill_workers=True)` writes a traceback for each task that waits."""
-    import psutil
+def _kill_workers() -> None:
+    """Kill the workers of the pool of `Processes` and what waits for them."""
+    while _POOL:
+        _POOL.pop().shutdown(kill_workers=True)
 
-    for worker in list(executor._processes):
-        with suppress(psutil.NoSuchProcess):
-            psutil.Process(worker).kill()
+
+def run_alone(function: Callable[[], Result], limit: float | None = None) -> Result:
+    """Return the result of a function in a new process, which is killed then.
+
+    Raises
+    ------
+    TimeoutError
+        After a limit of seconds.
+    """
+    from loky import ProcessPoolExecutor
+
+    end_workers()  # idle ones use memory
+    executor = ProcessPoolExecutor(max_workers=1, initializer=end_with, initargs=(os.getpid(),))
+    try:
+        result: Result = executor.submit(function).result(limit)
+        return result
+    finally:
+        executor.shutdown(kill_workers=True)
 
 
 def end_with(parent: int) -> None:

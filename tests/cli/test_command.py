@@ -9,7 +9,6 @@ import re
 import subprocess
 import tempfile
 import time
-from itertools import chain
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +17,7 @@ from in_process import ROOT, command, process, started
 
 from spotsigs import dedup, progress, terminal
 from spotsigs.cli import VERBS, main, parser, planned
-from spotsigs.compile import STEPS, balanced_groups
+from spotsigs.compile import STEPS
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import format_of
 from spotsigs.outofcore.pipeline import Store
@@ -412,11 +411,3 @@ def test_a_run_calls_no_kernel_that_no_step_has_compiled(tmp_path):
     words = [[verb, tiny, "--out", str(tmp_path / verb), "--workers", "1"] for verb in ("dedup", "cluster")]
     code = COUNTED % (list(STEPS), words)
     assert process(program=("-c", code)).stdout.splitlines()[-1] == "{}"
-
-
-@pytest.mark.parametrize("processes", [1, 2, 3, 8])
-def test_steps_are_shared_out_once_and_evenly(processes):
-    groups = balanced_groups(list(STEPS), processes)
-    assert sorted(chain.from_iterable(groups)) == sorted(STEPS)
-    loads = [sum(STEPS[step][0] for step in group) for group in groups]
-    assert max(loads) <= max(sum(loads) / len(groups) * 4 / 3, max(seconds for seconds, _ in STEPS.values()))

@@ -9,13 +9,14 @@ from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import count
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
 from stores import PARTS, content, edited_copies, save_vectors, stories, written
 from strategies import triples
 
-from spotsigs.engines import Dask, Processes, Ray, Serial, in_task_order
+from spotsigs.engines import Dask, Processes, Ray, Serial, in_task_order, run_alone
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore import block_join, segments, vectorize
@@ -247,3 +248,22 @@ def test_missing_extras_are_named_with_the_command_that_installs_them(engine, mo
     name = type(engine).__name__.lower()
     with pytest.raises(InputError, match=rf"engine={name} needs {module}: pip install 'spotsigs\[{name}\]'"):
         list(engine.map(square, [1]))
+
+
+def nested(engine):
+    """Run tasks in a worker of a pool, which may start no processes."""
+    return list(engine.map(abs, range(-4, 0)))
+
+
+def test_tasks_run_in_a_worker_of_a_pool(tmp_path):
+    """`workers=2` there was an AssertionError of multiprocessing."""
+    with get_context("spawn").Pool(1) as pool:
+        assert pool.apply(nested, (Processes(workers=2),)) == [4, 3, 2, 1]
+
+
+def test_a_function_alone_has_a_process_of_its_own_and_a_limit():
+    assert run_alone(os.getpid) != os.getpid()
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        run_alone(partial(time.sleep, 60), 0.5)
+    assert time.monotonic() - began < 30
