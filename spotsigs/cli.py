@@ -75,34 +75,58 @@ PRINTED_COLUMNS = {
 
 COLUMNS = ("id", "text", "html", "cluster", "date")
 OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
-    (INPUT, "input", "", "file, folder, 'pattern*', URL, or - for standard input"),
-    (INPUT, "--format", "FORMAT", "detected from the content where omitted"),
-    *((INPUT, f"--{column}", "COLUMN", f"column with the {column} of each document") for column in COLUMNS),
-    (INPUT, "--memory", "SIZE", "hard budget of all processes, such as 2GB"),
-    (INPUT, "--engine", "processes|serial|dask|ray", "where the work runs (processes of this machine)"),
-    (INPUT, "--address", "ADDRESS", "of a running cluster of dask or ray, such as tcp://head:8786"),
-    (INPUT, "--workers", "N", "worker processes; of a running cluster, their number"),
-    (INPUT, "--log", "text|json", "form of the lines on progress where there is no terminal"),
-    (INPUT, "--strict", "", "stop at the first unreadable record"),
+    (INPUT, "input", "", "The input is a file, a folder, a 'pattern*' or a URL; - reads standard input."),
+    (INPUT, "--format", "FORMAT", "Name the format of the input. Without the option, its content shows it."),
+    *(
+        (INPUT, f"--{column}", "COLUMN", f"Name the column that has the {column} of each document.")
+        for column in COLUMNS
+    ),
+    (INPUT, "--memory", "SIZE", "Keep the memory of all processes together below this size, such as 2GB."),
+    (
+        INPUT, "--engine", "processes|serial|dask|ray",
+        "Choose where the work runs. The default is processes, which are those of this machine.",
+    ),
+    (INPUT, "--address", "ADDRESS", "Use the running cluster of dask or ray at this address, such as tcp://head:8786."),
+    (INPUT, "--workers", "N", "Start N worker processes. For a running cluster, state how many workers it has."),
+    (INPUT, "--log", "text|json", "Choose the form of the lines about progress that are written without a terminal."),
+    (INPUT, "--strict", "", "Stop at the first record that cannot be read."),
     (
         INPUT, "--tau", "NUMBER",
-        f"similarity threshold: that of the store, else {defaults.TAU_PAGES:g} for pages with links and "
-        f"{defaults.TAU:g} for text and with --boilerplate keep",
+        "Set the similarity from which two documents are near-duplicates. The default is that of the store; without a "
+        f"store, it is {defaults.TAU_PAGES:g} for pages with links, and {defaults.TAU:g} for text and with "
+        "--boilerplate keep.",
     ),
     (
         INPUT, "--boilerplate", "auto|remove|keep|main_content",
-        "remove: the template that pages of one site share is not compared; "
-        f"{defaults.BOILERPLATE} where omitted (or that of the store)",
+        "Choose what is compared of pages with links. The value remove leaves out the template that the pages of a "
+        f"site share. The default is {defaults.BOILERPLATE}, or that of the store.",
     ),
     (
         INPUT, "--language", "CODE",
-        "of the pages: en, de, fr, …; detected for each page where omitted (or that of the store)",
+        "State the language of all pages, such as en, de or fr. Without the option, the language of each page is "
+        "detected, or is that of the store.",
     ),
-    (INPUT, "--idf-min", "NUMBER", f"band of signatures by rarity ({defaults.IDF_MIN:g})"),
-    (INPUT, "--idf-max", "NUMBER", f"band of signatures by rarity ({defaults.IDF_MAX:g})"),
-    (INPUT, "--clusters", "leaders|components", f"({defaults.CLUSTERS})"),
-    (INPUT, "--keep", "first|longest|newest|none", "which document is kept"),
-    (INPUT, "--keep-by", "COLUMN", "column of scores: the largest is kept; -COLUMN: the smallest"),
+    (
+        INPUT, "--idf-min", "NUMBER",
+        f"Leave out signatures that are less rare than this, from 0 to 1. The default is {defaults.IDF_MIN:g}.",
+    ),
+    (
+        INPUT, "--idf-max", "NUMBER",
+        f"Leave out signatures that are rarer than this, from 0 to 1. The default is {defaults.IDF_MAX:g}.",
+    ),
+    (
+        INPUT, "--clusters", "leaders|components",
+        "Choose how pairs become clusters. With leaders, each removed page reaches tau with a page that stays; with "
+        f"components, it is connected with that page by pairs. The default is {defaults.CLUSTERS}.",
+    ),
+    (
+        INPUT, "--keep", "first|longest|newest|none",
+        f"Choose which document of a cluster stays; none removes all of them. The default is {defaults.KEEP}.",
+    ),
+    (
+        INPUT, "--keep-by", "COLUMN",
+        "Keep the document that has the largest score in this column. A hyphen before the name keeps the smallest.",
+    ),
     (
         INPUT, "--min-contained", "FRACTION",
         "remove a page only if the kept page contains at least this fraction of its text; 0: tau alone decides "
@@ -110,24 +134,35 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     ),
     (
         STORED, "--measure", "jaccard|containment",
-        "containment: intersection over the shorter page, which finds a teaser in its article",
+        "Choose the measure of similarity. The value containment divides the intersection by the signatures of the "
+        f"shorter page, which finds a teaser in its article. The default is {defaults.MEASURE}.",
     ),
     (
         ("dedup",), "--out", "FOLDER",
         "Write the copy there, in the input's own format. The value - prints the kept documents as JSON lines; none "
         "writes only the tables of --results.",
     ),
-    (TABLES, "--out", "FOLDER", "tables of the run"),
-    (("dedup",), "--results", "FOLDER", "tables of the run; FOLDER-results by default, none with --out -"),
-    (("dedup",), "--overwrite", "", "replace the copy that is there"),
-    (("inspect",), "--no-open", "", "write the page only"),
-    (STORED, "--store", "FOLDER", "keep signatures, to add to and to compare with"),
-    (STORED, "--add", "", "add to the store; report only pairs with new documents"),
+    (TABLES, "--out", "FOLDER", "Write the tables of the run into this folder."),
+    (
+        ("dedup",), "--results", "FOLDER",
+        "Write the tables of the run there. The default is the folder of the copy followed by -results.",
+    ),
+    (
+        ("dedup",), "--overwrite", "",
+        "Replace the copy that an earlier run wrote there. A folder with any other file is never replaced.",
+    ),
+    (("inspect",), "--no-open", "", "Write the page, and open no browser."),
+    (STORED, "--store", "FOLDER", "Keep the signatures there, so that a later run can add pages or compare with them."),
+    (STORED, "--add", "", "Add the input to the store, and report only pairs that have a new document."),
     (
         ("dedup", "pairs"), "--against", "REFERENCE",
-        "input of any format, or a store, whose documents the input is compared with; always kept, never copied",
+        "Compare the input with the documents of this reference, which is a store or an input of any format. They are "
+        "always kept and never copied.",
     ),
-    (("dedup", "pairs"), "--against-text", "COLUMN", "column with the text of each document of REFERENCE"),
+    (
+        ("dedup", "pairs"), "--against-text", "COLUMN",
+        "Name the column that has the text of each document of the reference.",
+    ),
 )  # fmt: skip
 """Verbs, name, placeholder of the value and help of each option; an option without a placeholder is a switch."""
 
@@ -183,7 +218,9 @@ def parser() -> argparse.ArgumentParser:
                 options.add_argument(name, action="store_true", help=text)
             else:
                 options.add_argument(name, metavar=value, help=text, required=(verb, name) in REQUIRED)
-        options.add_argument("-v", "--verbose", action="count", default=0, help="more of the log; -vv: all of it")
+        options.add_argument(
+            "-v", "--verbose", action="count", default=0, help="Print more of the log; -vv prints all of it."
+        )
         options.set_defaults(**DEFAULTS, workers=str(os.cpu_count() or 1))
     return top
 

@@ -33,7 +33,7 @@ from spotsigs.signatures.extract import extract, texts
 from spotsigs.signatures.idf import Idf, IdfFilter
 from spotsigs.signatures.languages import marks_shingles
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.spelling import flag, is_command, option, spelled
+from spotsigs.spelling import flag, spelled
 from spotsigs.storage.identity import identity, values_of
 from spotsigs.text.visible import VisibleText
 
@@ -216,19 +216,8 @@ class Method:
         return self.names.get(group) or _NAMES.get(cls := type(getattr(self, group)).__name__, cls)
 
     def __str__(self) -> str:
-        """Return the choices as they are typed into a shell, as keys of ``run.py`` or options of the command."""
-        words = self._options() if is_command() else self._keys()
-        return " ".join(option(name, quote(spelled(value))) for name, value in words.items())
-
-    def _options(self) -> dict[str, Any]:
-        """Return the threshold, and the options of the command that are not its defaults."""
-        language = self.language or defaults.LANGUAGE
-        chosen = {"boilerplate": self.boilerplate, "language": language, "measure": self.matcher.measure}
-        chosen |= {name: getattr(self.idf_filter, name) for name in ("idf_min", "idf_max")}
-        chosen |= {name: getattr(self, name) for name in ("clusters", "keep", "min_contained")}
-        plain = {name: getattr(defaults, name.upper()) for name in chosen} | {"boilerplate": Boilerplate.remove.value}
-        changed = {name: value for name, value in chosen.items() if getattr(value, "value", value) != plain[name]}
-        return {"tau": self.tau} | changed
+        """Return the choices as they are typed into a shell, as keys of ``run.py``: the same in every process."""
+        return " ".join(f"{name}={quote(spelled(value))}" for name, value in self._keys().items())
 
     def _keys(self) -> dict[str, Any]:
         """Return the names, the parameters and the threshold, and the keys that are not their defaults."""
