@@ -129,8 +129,8 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     ),
     (
         INPUT, "--min-contained", "FRACTION",
-        "remove a page only if the kept page contains at least this fraction of its text; 0: tau alone decides "
-        f"({defaults.MIN_CONTAINED:g}, or that of the store)",
+        "Remove a page only if the kept page contains at least this fraction of its text. With 0, tau alone decides. "
+        f"The default is {defaults.MIN_CONTAINED:g}, or that of the store.",
     ),
     (
         STORED, "--measure", "jaccard|containment",
