@@ -136,6 +136,18 @@ def fold_unshared(rows: Rows, classes: Any, least: Any, kept: Any, folded: Rows)
 
 
 @kernel
+def folded_sizes(rows: Rows, classes: Any, least: Any, out: Any) -> None:
+    """Write the entries of each row that `fold_unshared` copies, 0 for a row that it drops."""
+    for r in range(len(out)):
+        shared, size, own = np.int64(0), 0, 0
+        for k in range(rows.indptr[r], rows.indptr[r + 1]):
+            shared += np.int64(classes[k] > 0) * rows.counts[k]
+            size += classes[k] > 0
+            own |= classes[k] == 0
+        out[r] = size + own if shared >= least[r] else 0
+
+
+@kernel
 def mark_signatures(ids: Any, words: Any) -> None:
     """Set the bit of each id, modulo the number of bits, which is a power of two."""
     last = np.uint64(64 * len(words) - 1)

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
-from spotsigs.arrays.parallel import all_cores
+from spotsigs.arrays.parallel import all_cores, renumbered
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
 from spotsigs.matching.join_driver import LONGEST, weight_to_share
-from spotsigs.matching.join_kernels import Rows, fold_unshared
+from spotsigs.matching.join_kernels import Rows, fold_unshared, folded_sizes
 from spotsigs.matching.prefix_join import join, self_join, some_rows
 from spotsigs.outofcore.pair_files import PairFiles, write_pairs
 from spotsigs.records import (
@@ -52,6 +52,9 @@ BYTES_A_ROW = 96
 
 SPAN = 2**21
 """Entries that are read at once, before those of no use are dropped."""
+
+SPANS = 4
+"""Spans whose entries one task counts."""
 
 NEVER = 2**62
 """Weight that no row has."""
@@ -96,6 +99,15 @@ class BlockOfRows(NamedTuple):
     longest: int
 
 
+class RowSpan(NamedTuple):
+    """A task: the rows ``begin:end`` of the store."""
+
+    job: JoinJob
+    number: int
+    begin: int
+    end: int
+
+
 class PairOfBlocks(NamedTuple):
     """A task: two blocks, or a block and itself, and the threads that compare them."""
 
@@ -134,6 +146,7 @@ def join_store(
     job = JoinJob(store=absolute(store), folder=absolute(folder), **facts)
     done = _run_or_resume(job, engine)
     remove_tree(folder / "joined")
+    remove_tree(folder / "sizes")
     folders = tuple(job.pairs_path(task, k) for task, count in enumerate(done["stores"]) for k in range(count))
     return PairFiles(folders, len(stored), counters=done["counters"], overlap=Overlap(stored.compared_lengths()))
 
@@ -154,13 +167,18 @@ def _run_or_resume(job: JoinJob, engine: Engine) -> dict[str, Any]:
 def _joined(job: JoinJob, engine: Engine) -> dict[str, Any]:
     """Run the tasks; return the number of stores of pairs of each, and the counters."""
     reader = job.vectors()
+    indptr, lengths = reader.array("indptr", np.int64), reader.array("lengths", np.int64)
+    spans = [RowSpan(job, k, *span) for k, span in enumerate(entry_spans(indptr, max(len(indptr), SPANS * SPAN)))]
+    counted = list(run_tasks(engine, count_entries, spans, "counting entries"))
+    sizes = [job.result("sizes", k).whole("sizes", np.int32) for k in range(len(counted))]
     blocks = cut_blocks(
-        reader.array("indptr", np.int64),
-        reader.array("lengths", np.int64),
+        np.concatenate([np.empty(0, np.int32), *sizes]),
+        lengths,
         reader.array("rows", np.int64),
         memory=job.memory,
         new_from=job.new_from,
     )
+    del sizes
     pairs = pairs_of_blocks(blocks, job.tau)
     threads = max(engine.processes // max(len(pairs), 1), 1)
     tasks = [PairOfBlocks(job, number, a, b, threads) for number, (a, b) in enumerate(pairs)]
@@ -175,23 +193,24 @@ def _joined(job: JoinJob, engine: Engine) -> dict[str, Any]:
 
 
 def cut_blocks(
-    indptr: NDArray[np.int64], lengths: NDArray[np.int64], documents: NDArray[np.int64], *, memory: int, new_from: int
+    sizes: NDArray[np.int32], lengths: NDArray[np.int64], documents: NDArray[np.int64], *, memory: int, new_from: int
 ) -> list[BlockOfRows]:
-    """Cut the rows of a store, except empty ones, into blocks of which two fit into the memory of a task.
+    """Cut the rows of a store into blocks of which two fit into the memory of a task.
 
-    The blocks of new documents come first. Rows that fit as a whole are one block.
+    ``sizes`` are the entries that a task reads of each row, 0 for a row that it drops. The blocks
+    of new documents come first. Rows that fit as a whole are one block.
     """
-    first = int(np.searchsorted(lengths, 1))
-    costs = np.diff(indptr[first:]) * BYTES_AN_ENTRY
-    costs += np.minimum(lengths[first:], LONGEST) * BYTES_A_TOKEN + BYTES_A_ROW
+    costs = sizes.astype(np.int64) * BYTES_AN_ENTRY
+    costs += np.minimum(lengths, LONGEST) * BYTES_A_TOKEN + BYTES_A_ROW
+    costs[sizes == 0] = 0
     most = memory - memory // 4  # the rest is for pairs
     most = most if new_from == 0 and int(costs.sum()) <= most else most // 2
     blocks = []
     for new in (True, False) if new_from else (True,):
-        kept = (documents[first:] >= new_from) == new
+        kept = ((documents >= new_from) == new) & (sizes > 0)
         rows = np.flatnonzero(kept)
         for start, stop in entry_spans(row_starts(costs[kept]), most):
-            begin, end = first + int(rows[start]), first + int(rows[stop - 1]) + 1
+            begin, end = int(rows[start]), int(rows[stop - 1]) + 1
             blocks.append(BlockOfRows(begin, end, new, int(lengths[begin]), int(lengths[end - 1])))
     return blocks
 
@@ -221,11 +240,41 @@ class _Rows(NamedTuple):
         )
 
 
+@resumable("sizes")
+def count_entries(task: RowSpan, out: Writer) -> None:
+    """Write the entries that a block has of each row, 0 for a row that can have no partner."""
+    reader, sizes = task.job.vectors(), [np.empty(0, np.int32)]
+    for part in _spans(reader, task.begin, task.end):
+        sizes.append(np.empty(len(part.documents), np.int32))
+        folded_sizes(part.rows, part.classes, weight_to_share(np.maximum(part.lengths, 1), task.job.tau), sizes[-1])
+    out.put("sizes", np.concatenate(sizes))
+
+
+class _Span(NamedTuple):
+    """Some rows of a store, with the classes of their signatures."""
+
+    rows: Rows
+    classes: NDArray[np.uint8]
+    lengths: NDArray[np.int64]
+    documents: NDArray[np.int64]
+
+
+def _spans(reader: Reader, begin: int, end: int) -> Iterator[_Span]:
+    """Read some rows, a limited number of entries at a time."""
+    indptr = reader.part("indptr", np.int64, begin, end + 1)
+    for start, stop in entry_spans(indptr, SPAN):
+        span = int(indptr[start]), int(indptr[stop])
+        ids, counts = reader.part("ids", np.int32, *span), reader.part("counts", np.int32, *span)
+        lengths, documents = (reader.part(name, np.int64, begin + start, begin + stop) for name in ("lengths", "rows"))
+        rows = Rows(indptr[start : stop + 1] - indptr[start], ids, counts)
+        yield _Span(rows, reader.part("classes", np.uint8, *span), lengths, documents)
+
+
 @resumable("joined")
 def join_blocks(task: PairOfBlocks, out: Writer) -> None:
     """Write the similar pairs of two blocks, in stores of limited size."""
     job = task.job
-    a = read_block(job, task.a)
+    a = _first_block(job, task.a)
     b = None if task.a == task.b else read_block(job, task.b)
     counters: dict[str, int] = {}
     stores, found = 0, 0
@@ -241,26 +290,38 @@ def join_blocks(task: PairOfBlocks, out: Writer) -> None:
     out.facts = {"stores": stores, "pairs": found, "counters": counters}
 
 
+def _renumbered(vectors: Vectors) -> Vectors:
+    """Number the signatures of a block, which are few of those of the store: tables have an entry for each number."""
+    [ids], _ = renumbered([vectors.ids], 1 + int(vectors.ids.max(initial=-1)))
+    columns = {"indptr": vectors.indptr, "ids": ids, "counts": vectors.counts, "lengths": vectors.lengths}
+    return unchecked(Vectors, **columns, doc_ids=vectors.doc_ids, vocabulary=None)
+
+
+_FIRST: dict[tuple[JoinJob, BlockOfRows], _Rows] = {}
+"""The first block of the last task, with which the next one mostly begins."""
+
+
+def _first_block(job: JoinJob, block: BlockOfRows) -> _Rows:
+    """Return a block that the next task is to use again, and free the previous one."""
+    if (job, block) not in _FIRST:
+        _FIRST.clear()
+        _FIRST[job, block] = read_block(job, block)
+    return _FIRST[job, block]
+
+
 def read_block(job: JoinJob, block: BlockOfRows) -> _Rows:
     """Read the rows of a block that can have a partner, with one entry for all signatures that no other row has."""
-    reader = job.vectors()
-    indptr = reader.part("indptr", np.int64, block.begin, block.end + 1)
     parts: list[Rows] = []
     documents, lengths = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for start, stop in entry_spans(indptr, SPAN):
-        first, last = block.begin + start, block.begin + stop
-        span = int(indptr[start]), int(indptr[stop])
-        own, size = reader.part("rows", np.int64, first, last), reader.part("lengths", np.int64, first, last)
-        least = weight_to_share(size, job.tau)
-        least[(own >= job.new_from) != block.new] = NEVER
-        ids, counts = reader.part("ids", np.int32, *span), reader.part("counts", np.int32, *span)
-        classes, kept = reader.part("classes", np.uint8, *span), np.empty(len(own), np.bool_)
-        whole = Rows(indptr[start : stop + 1] - indptr[start], ids, counts)
-        folded = Rows(np.empty(len(own) + 1, np.int64), np.empty_like(ids), np.empty_like(counts))
-        n_rows, n = fold_unshared(whole, classes, least, kept, folded)
+    for part in _spans(job.vectors(), block.begin, block.end):
+        least = weight_to_share(np.maximum(part.lengths, 1), job.tau)
+        least[(part.documents >= job.new_from) != block.new] = NEVER
+        kept, whole = np.empty(len(least), np.bool_), part.rows
+        folded = Rows(np.empty_like(whole.indptr), np.empty_like(whole.ids), np.empty_like(whole.counts))
+        n_rows, n = fold_unshared(whole, part.classes, least, kept, folded)
         parts.append(Rows(folded.indptr[: n_rows + 1], folded.ids[:n].copy(), folded.counts[:n].copy()))
-        documents.append(own[kept])
-        lengths.append(size[kept])
+        documents.append(part.documents[kept])
+        lengths.append(part.lengths[kept])
     vectors = unchecked(
         Vectors,
         indptr=row_starts(np.concatenate([np.diff(part.indptr) for part in parts])),
@@ -279,7 +340,7 @@ def _pairs_within(
     """Yield the pairs of documents of two blocks, or of one; blocks with more pairs than fit are cut into halves."""
     try:
         if b is None:
-            found: Any = self_join(a.vectors, tau, threads=threads, most=most)
+            found: Any = self_join(_renumbered(a.vectors), tau, threads=threads, most=most)
         else:
             found = join(a.vectors, b.vectors, tau, threads=threads, most=most)
     except TooManyPairsError:

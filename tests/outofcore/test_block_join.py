@@ -19,7 +19,15 @@ from spotsigs.matching.bounds import rarity_classes
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.join_driver import Stages, rows_with_partners
 from spotsigs.matching.prefix_join import self_join
-from spotsigs.outofcore.block_join import JoinJob, cut_blocks, join_store, pairs_of_blocks, read_block
+from spotsigs.outofcore.block_join import (
+    JoinJob,
+    RowSpan,
+    count_entries,
+    cut_blocks,
+    join_store,
+    pairs_of_blocks,
+    read_block,
+)
 from spotsigs.outofcore.vectorize import build_vectors
 from spotsigs.records import Corpus, Signatures, Vectors
 from spotsigs.signatures.idf import IdfFilter
@@ -101,7 +109,8 @@ def test_rows_are_read_with_one_entry_for_what_no_other_row_has(tmp_path_factory
     save_vectors(folder / "v", rows)
     stored = open_vectors(folder / "v")
     job = JoinJob(store=str(folder / "v"), folder=str(folder), checksum="", tau=tau, new_from=0, memory=memory)
-    columns = stored.vectors.indptr, stored.vectors.lengths, stored.rows
+    count_entries(RowSpan(job, 0, 0, len(rows)))
+    columns = job.result("sizes", 0).whole("sizes", np.int32), stored.vectors.lengths, stored.rows
     read = [read_block(job, block) for block in cut_blocks(*columns, memory=memory, new_from=0)]
     found = {d: part.vectors.row(r) for part in read for r, d in enumerate(part.documents.tolist())}
     frequency = Counter(s for document in documents for s in document)
@@ -115,6 +124,8 @@ def test_rows_are_read_with_one_entry_for_what_no_other_row_has(tmp_path_factory
             assert [count for s, count in folded.items() if frequency[s] == 1] == [own] * (own > 0)
         else:
             assert sum(shared.values()) / max(sum(document.values()), 1) < tau or not document
+    sizes = dict(zip(stored.rows.tolist(), columns[0].tolist(), strict=True))
+    assert sizes == {d: len(found[d][0]) if d in found else 0 for d in range(len(documents))}
     assert [d for part in read for d in part.documents.tolist()] == [d for d in stored.rows.tolist() if d in found]
 
 
@@ -126,8 +137,8 @@ def test_every_two_rows_that_can_be_similar_are_in_one_pair_of_blocks(lengths, t
     n = len(lengths)
     documents = np.argsort(np.argsort(new[:n], kind="stable"), kind="stable")
     new_from = n - sum(new[:n])
-    indptr, lengths = np.arange(n + 1), np.array(lengths, np.int64)
-    blocks = cut_blocks(indptr, lengths, documents, memory=memory, new_from=new_from)
+    lengths = np.array(lengths, np.int64)
+    blocks = cut_blocks((lengths > 0).astype(np.int32), lengths, documents, memory=memory, new_from=new_from)
     met = Counter()
     for a, b in pairs_of_blocks(blocks, tau):
         one, other = (
