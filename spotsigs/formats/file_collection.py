@@ -124,10 +124,14 @@ class FileCollection(CopyableCollection):
     def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
         """Copy every record but the removed documents, see `spotsigs.contracts.CopyableCollection`."""
         for source in self.sources():
-            if self.unreadable(source):
-                copy_whole(source, folder)
-            else:
-                self.copy_file(source, target_of(folder, self._named(source)), keep)
+            self.copy_source(source, folder, keep)
+
+    def copy_source(self, source: InputFile, folder: Path, keep: Callable[[Document], bool]) -> None:
+        """Copy one file of the collection, the task of a worker."""
+        if self.unreadable(source):
+            copy_whole(source, folder)
+        else:
+            self.copy_file(source, target_of(folder, self._named(source)), keep)
 
     def copy_file(self, source: InputFile, target: Path, keep: Callable[[Document], bool]) -> None:
         """Copy one file of the format without the removed documents, up to any damage."""

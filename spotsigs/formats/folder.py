@@ -96,9 +96,13 @@ class Folder(CopyableCollection):
     def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
         """Copy every file but the removed pages, see `spotsigs.contracts.CopyableCollection`."""
         for source in self.sources():
-            record = self._record(source)
-            if isinstance(record, Skipped) or keep(record):
-                copy_whole(source, folder)
+            self.copy_source(source, folder, keep)
+
+    def copy_source(self, source: InputFile, folder: Path, keep: Callable[[Document], bool]) -> None:
+        """Copy one file of the collection, the task of a worker."""
+        record = self._record(source)
+        if isinstance(record, Skipped) or keep(record):
+            copy_whole(source, folder)
 
     def _media_type(self, source: InputFile) -> str | None:
         """Return the media type of a page, or None of another file."""

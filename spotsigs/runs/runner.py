@@ -25,12 +25,12 @@ from spotsigs.in_memory import Joined
 from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import largest_unit_within
 from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
-from spotsigs.records import Document
+from spotsigs.runs.copy_tasks import Judged, copied_by_tasks
 from spotsigs.runs.provenance import TreeMemory, provenance
 from spotsigs.runs.result import Result
 from spotsigs.runs.stages import Run, compute, readable_texts
 from spotsigs.runs.stores import discard, store_of_run
-from spotsigs.signatures.extract import cutter, grams_of, is_readable, name_hash, texts, texts_for, unique_names
+from spotsigs.signatures.extract import cutter, grams_of, name_hash, texts, texts_for, unique_names
 from spotsigs.spelling import option
 from spotsigs.storage.atomic import locked, reserved, staging_folder
 from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, as_path, is_remote, remove, require_writable, upload
@@ -226,18 +226,12 @@ def _write_copy(result: Result, run: Run, temporary: Path | None) -> None:
     """Write the copy of the collection into a temporary folder, or its documents to standard output."""
     matched, method = result.matched, result.method
     failed = np.unique(np.fromiter((name_hash(record.id) for record in matched.skipped), np.uint64))
-
-    def judged(document: Document) -> bool:
-        name = np.uint64(name_hash(document.id))
-        position = int(np.searchsorted(failed, name))
-        return (
-            position == len(failed) or failed[position] != name or is_readable(document, method.text, method.signature)
-        )
-
+    judged = Judged(failed, method.text, method.signature)
     new = slice(result.added_from, None)
     decided = run.collection, matched.doc_ids[new], result.decisions.kept[new]
     if temporary is not None:
-        prepare_copy(*decided, temporary, judged=judged)
+        if not copied_by_tasks(*decided, temporary, judged=judged, engine=run.engine):
+            prepare_copy(*decided, temporary, judged=judged)
     else:
         print_kept(*decided, sys.stdout.buffer, judged=judged)
 

@@ -1,0 +1,80 @@
+"""Copies by workers have the bytes of copies by one process, and refuse changed input as these do."""
+
+import json
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from spotsigs.engines import Engine, Serial
+from spotsigs.errors import InputError
+from spotsigs.formats.folder import Folder
+from spotsigs.formats.jsonl import Jsonl
+from spotsigs.formats.writers import prepare_copy
+from spotsigs.runs import copy_tasks
+from spotsigs.runs.copy_tasks import Judged, copied_by_tasks
+from spotsigs.signatures.extract import name_hash, unique_ids
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
+
+
+class TwoWorkers(Serial):
+    """Tasks as two workers get them, in this process."""
+
+    processes = 2
+
+
+def jsonl(folder: Path, ids: list[list[str]]) -> Jsonl:
+    for k, part in enumerate(ids):
+        lines = [json.dumps({"id": name, "text": f"page {name}"}) for name in part]
+        (folder / f"{k}.jsonl").write_text("\n".join([*lines, "{damaged", ""]))
+    (folder / "notes.txt").write_text("no page")
+    return Jsonl(path=str(folder))
+
+
+def html(folder: Path, ids: list[list[str]]) -> Folder:
+    for k, part in enumerate(ids):
+        (folder / f"{k}").mkdir()
+        for name in part:
+            (folder / f"{k}" / f"{name}.html").write_text(f"<p>page {name}")
+    return Folder(path=str(folder))
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def copied(collection, ids: list[str], temporary: Path, engine: Engine) -> tuple[bool, dict[str, bytes]]:
+    temporary.mkdir()
+    kept = np.array([name_hash(name) % 3 > 0 for name in ids])
+    judged = Judged(np.empty(0, np.uint64), VisibleText(), SpotSignatures())
+    with patch.object(copy_tasks, "TASK_BYTES", 1):
+        by_tasks = copied_by_tasks(collection, ids, kept, temporary, judged=judged, engine=engine)
+    if not by_tasks:
+        prepare_copy(collection, ids, kept, temporary, judged=judged)
+    return by_tasks, files(temporary / "copy")
+
+
+@pytest.mark.parametrize("made", [jsonl, html])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_copies_by_workers_have_the_same_bytes(tmp_path, made, repeated):
+    ids = [[f"{k}{n}" for n in "abcde"] for k in range(3)]
+    if repeated:
+        ids[2][:2] = ids[0][:2]
+    (tmp_path / "in").mkdir()
+    collection = made(tmp_path / "in", ids)
+    names = [record.id for shard in collection.shards() for record in shard() if hasattr(record, "content")]
+    assert len(names) == 15
+    names = list(unique_ids(names))
+    by_tasks, actual = copied(collection, names, tmp_path / "two", TwoWorkers())
+    assert by_tasks == (not repeated or made is html)
+    assert (False, actual) == copied(collection, names, tmp_path / "one", Serial())
+    assert actual != files(tmp_path / "in")
+
+
+def test_changed_input_is_refused(tmp_path):
+    (tmp_path / "in").mkdir()
+    collection = jsonl(tmp_path / "in", [["a", "b"], ["c", "d"]])
+    with pytest.raises(InputError, match="has changed since it was matched"):
+        copied(collection, ["a", "b", "c", "e"], tmp_path / "copy", TwoWorkers())
