@@ -29,13 +29,20 @@ from spotsigs.signatures.languages import (
     stopwords_of,
 )
 from spotsigs.signatures.token_table import WordTable
-from spotsigs.text.hashing import hash_shingles, xxh64
+from spotsigs.text.hashing import hash_shingles, hash_signed_shingles, xxh64
 from spotsigs.text.tokens import tokenize
 
 ARTICLES = ("a", "an", "the")
 FLEXIONS = tuple(
     "am are is was were be been being can could will would have has had having do does did done doing".split()
 )
+FEWEST = 12
+"""With languages detected, a text with fewer spot signatures is short: it is compared by all of its shingles."""
+
+SHINGLE_TOKENS = 8
+"""Tokens of a shingle of a short text: about the span of a spot signature of the defaults, so that one threshold serves
+both."""
+
 _NOTATION = re.compile(r"\s*(?P<word>[^()\s]+)\s*(?:\(\s*(?P<d>\d+)\s*,\s*(?P<c>\d+)\s*\)\s*)?")
 _MOST = 1000  # of distance and length
 _STOPWORD, _FIRST_ANTECEDENT = 1, 2  # roles of tokens; 0 is a content word
@@ -146,7 +153,8 @@ class SpotSignatures(SignatureScheme):
         ``en``, the default: the words above. The code of another language (``de``, ``fr``, …, see `languages`): its
         stopwords are the antecedents. ``auto``: of each text the language that most of its stopwords are of; a
         text with fewer than one stopword in twenty tokens, or mostly Chinese or Japanese, is cut into shingles of ``c``
-        tokens instead.
+        tokens instead, and one with fewer than 12 spot signatures into shingles of eight tokens, which differ by signs
+        that carry meaning, too: two such texts have similarity 1 if they are the same text.
 
     Raises
     ------
@@ -267,6 +275,9 @@ class SpotSignatures(SignatureScheme):
             table.chains,
             self.include_antecedent,
         )
+        if self.language == AUTO and len(hashes) < FEWEST:
+            shingles = hash_signed_shingles(tokens, SHINGLE_TOKENS) | IN_SHINGLES
+            return shingles, np.arange(len(shingles), dtype=np.int32)
         return hashes & ~IN_SHINGLES if self.language == AUTO else hashes, firsts
 
     def readable(self, text: str) -> list[str]:
@@ -286,8 +297,7 @@ class SpotSignatures(SignatureScheme):
         """Return the numbers of the tokens of each spot signature, in the same order."""
         table = self._table_for(tokens)
         if table is None:
-            size = min(self.c, len(tokens))
-            return [list(range(i, i + size)) for i in range(len(tokens) - size + 1)] if size else []
+            return _runs(len(tokens), self.c)
         roles = table.words.roles_of(tokens)
         content, members = _content_from(roles), np.empty(len(roles), np.int32)
         chains = []
@@ -298,4 +308,10 @@ class SpotSignatures(SignatureScheme):
                 taken = _chain(content, i, distances[chain], lengths[chain], members)
                 if taken:
                     chains.append([i] * self.include_antecedent + members[:taken].tolist())
-        return chains
+        return _runs(len(tokens), SHINGLE_TOKENS) if self.language == AUTO and len(chains) < FEWEST else chains
+
+
+def _runs(n: int, size: int) -> list[list[int]]:
+    """Return the numbers of the tokens of each shingle of a text of n tokens."""
+    size = min(size, n)
+    return [list(range(i, i + size)) for i in range(n - size + 1)] if size else []

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.types import Flags, Int32s, Int64s, UInt64s
 from spotsigs.signatures.main_content import LINK, SHINGLE, TEXT, heaviest, own_gains
+from spotsigs.signatures.spots import FEWEST
 
 OTHER_CONTENT = 0.5
 """Siblings' main contents are less alike than this fraction of the similarity of their links."""
@@ -28,9 +29,6 @@ EACH_LINK = 16
 
 CONTAINED = 0.75
 """A page that has more than this fraction of another's main content may be a digest, an archive that quotes it."""
-
-FEWEST = 12
-"""A page with fewer signatures of its main content without the template is compared by the shingles of its text."""
 
 FLOOR = 4
 """A page is compared by at least one signature for this many of its main content."""

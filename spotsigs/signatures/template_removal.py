@@ -21,17 +21,16 @@ from spotsigs.contracts import CollectionScheme
 from spotsigs.records import Signatures, Tokens
 from spotsigs.signatures.languages import IN_SHINGLES, is_unspaced, marks_shingles
 from spotsigs.signatures.main_content import SHINGLE, Located, MainContent, outline_of
+from spotsigs.signatures.spots import SHINGLE_TOKENS
 from spotsigs.signatures.template_kernels import PageFeatures, PageLinks, page_features, remove_templates
 from spotsigs.storage.store import concatenated_on_disk
-from spotsigs.text.hashing import hash_shingles
+from spotsigs.text.hashing import hash_signed_shingles
 
 BLOCK_PAGES = 2048
 """Pages that a kernel reads at a time."""
 
-SHINGLE_TOKENS, ONE_IN = 8, 4
-"""Tokens of a shingle of the whole text, of which one in so many is kept, by hash.
-
-Eight tokens are about the span of a spot signature of the defaults, so that one threshold serves both."""
+ONE_IN, SAMPLED = 4, 256
+"""Of the shingles of a text with more than so many tokens, one in so many is kept, by hash."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +45,10 @@ class TemplateRemoval(MainContent, CollectionScheme):
     2. A signature belongs to the **template** of P if more than half of the siblings have it.
     3. The signatures of P are those of its **main content** (`MainContent`) once the template's signatures count -1,
        without the latter.
-    4. If these are fewer than 12, the page is compared by shingles of eight tokens of all of its text, one in four by
-       hash, without those of the template: tables, names and code contain few spot signatures. On a page with links,
-       shingles for want of stopwords are no spots; Chinese and Japanese text is compared by those of its main content.
+    4. If these are fewer than 12, the page is compared by shingles of eight tokens of all of its text, of a text with
+       more than 256 tokens by one in four of them, by hash, without those of the template: tables, names and code
+       contain few spot signatures. On a page with links, shingles for want of stopwords are no spots; Chinese and
+       Japanese text is compared by those of its main content.
     5. The fewer remain, the less a page can match by: a page that keeps less than a quarter as many signatures as its
        main content had gets a signature of its own whose count makes up for the difference. So a page that reaches tau
        with another shares at least tau / 4 as many signatures with it as its whole main content has.
@@ -77,8 +77,10 @@ class TemplateRemoval(MainContent, CollectionScheme):
         hashes, kinds = outline_of(self.signature, tokens, site, located)
         if not marks_shingles(self) or is_unspaced(tokens):
             return hashes, kinds
-        shingles = hash_shingles(tokens, SHINGLE_TOKENS)
-        shingles = shingles[(shingles >> np.uint64(32)) % np.uint64(ONE_IN) == 0] | IN_SHINGLES
+        shingles = hash_signed_shingles(tokens, SHINGLE_TOKENS)
+        if len(tokens) > SAMPLED:
+            shingles = shingles[(shingles >> np.uint64(32)) % np.uint64(ONE_IN) == 0]
+        shingles = shingles | IN_SHINGLES
         return np.concatenate([hashes, shingles]), np.concatenate([kinds, np.full(len(shingles), SHINGLE, np.int32)])
 
     def located_in_outline(self, tokens: Tokens) -> Located:

@@ -7,6 +7,7 @@ import numpy as np
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.types import Bytes, Int32s, UInt64s
 from spotsigs.records import Tokens
+from spotsigs.text.tokens import DASH, SIGN, code_point, sign_kinds
 
 _P1 = np.uint64(0x9E3779B185EBCA87)
 _P2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -88,6 +89,54 @@ def hash_shingles(tokens: Tokens, k: int) -> UInt64s:
     if len(tokens) == 0:
         return np.empty(0, np.uint64)
     hashes: UInt64s = _hash_shingles(tokens.buffer, tokens.starts, tokens.ends, min(k, len(tokens)))
+    return hashes
+
+
+@kernel
+def _is_digit(text: Bytes, at: int) -> bool:
+    return at < len(text) and 48 <= text[at] <= 57
+
+
+@kernel
+def _hash_signs(text: Bytes, stops: Int32s, starts: Int32s, ends: Int32s, kinds: Bytes) -> tuple[UInt64s, bool]:
+    """Return a hash of the signs before each token and after the last, 0 without one, and whether there is any."""
+    hashes, found = np.zeros(len(starts) + 1, np.uint64), False
+    for n in range(len(hashes)):
+        at = int(stops[n - 1]) if n > 0 else 0
+        stop = int(stops[n] - (ends[n] - starts[n])) if n < len(starts) else len(text)
+        before_digit = _is_digit(text, stop)
+        while at < stop:
+            code, at = code_point(text, at)
+            kind = kinds[code]
+            if kind == SIGN or (kind and before_digit):
+                code = np.int64(45) if kind == DASH else code
+                hashes[n] = (hashes[n] + np.uint64(code)) * _P1
+                found = True
+    return hashes, found
+
+
+@kernel
+def _mix_signs(shingles: UInt64s, signs: UInt64s) -> None:
+    """Mix the signs before, inside and after each shingle into its hash."""
+    k = len(signs) - len(shingles)  # tokens of a shingle
+    for i in range(len(shingles)):
+        for j in range(k + 1):
+            if signs[i + j]:
+                h = (shingles[i] ^ signs[i + j]) + np.uint64(j) * _P2
+                shingles[i] = (_rotate(h, np.uint64(31)) * _P3) ^ h
+
+
+def hash_signed_shingles(tokens: Tokens, k: int) -> UInt64s:
+    """Return the hashes of `hash_shingles`, which differ if the shingles differ in a sign that carries meaning.
+
+    These are the signs of `spotsigs.text.tokens.sign_kinds` before, between and after the tokens: ``12+4`` and
+    ``12-4`` have the same tokens. The hash of a shingle without signs is that of `hash_shingles`.
+    """
+    hashes = hash_shingles(tokens, k)
+    if len(hashes):
+        signs, found = _hash_signs(tokens.source, tokens.stops, tokens.starts, tokens.ends, sign_kinds())
+        if found:
+            _mix_signs(hashes, signs)
     return hashes
 
 
