@@ -43,7 +43,7 @@ MEMORY = 400 << 20
 
 
 def _html() -> None:
-    VisibleText().marked(Document(id="", content=b"<p>the page"))
+    VisibleText().marked(Document(id="", content=b"<?xml version='1.0'?><p>the page"))
 
 
 def _tokens() -> None:
@@ -54,7 +54,8 @@ def _tokens() -> None:
 def _spots() -> None:
     ends = np.array([3, 8], np.int32)
     words = np.frombuffer(b"the:page", np.uint8).copy()
-    tokens = Tokens(words, np.array([0, 4], np.int32), ends, np.zeros(2, np.int32))
+    text = np.frombuffer(b"the+page", np.uint8)
+    tokens = Tokens(words, np.array([0, 4], np.int32), ends, np.zeros(2, np.int32), source=text, stops=ends)
     scheme = TemplateRemoval(signature=SpotSignatures(language="auto"))
     located = scheme.located_in_outline(tokens)
     count_signatures(scheme.outline(tokens, "", located)[0])

@@ -33,6 +33,7 @@ from spotsigs.signatures.extract import extract, texts
 from spotsigs.signatures.idf import Idf, IdfFilter
 from spotsigs.signatures.languages import marks_shingles
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.signatures.text_shingles import TextShingles
 from spotsigs.spelling import flag, spelled
 from spotsigs.storage.identity import identity, values_of
 from spotsigs.text.visible import VisibleText
@@ -133,7 +134,8 @@ class Method:
         text, sets, duplicates, clusters, keep, min_contained, names, typed
             Attributes of the method; enumerations can be given by name.
         signature, language, boilerplate
-            A scheme, which reads whole pages by default, or ``spotsigs``: spot signatures of a language.
+            A scheme, which reads whole pages by default, or ``spotsigs``: spot signatures of a language, with `measure`
+            containment shingles of five tokens in their place, for a short text has few spots, or none.
         idf_min, idf_max, idf, min_spots
             See `spotsigs.signatures.idf.IdfFilter`.
         matcher : Matcher
@@ -160,13 +162,15 @@ class Method:
         named = isinstance(scheme, str) and scheme == SPOTSIGS
         known = named or isinstance(scheme, SignatureScheme)
         require(known, f"{flag('signature')} must be a SignatureScheme or {SPOTSIGS!r}, got {shown(scheme)}")
-        language = given.pop("language", defaults.LANGUAGE)
+        measure, language = given.pop("measure", ExactMeasure.jaccard), given.pop("language", defaults.LANGUAGE)
+        if named:
+            scheme = TextShingles() if measure is ExactMeasure.containment else SpotSignatures(language=language)
         boilerplate = given.pop("boilerplate", Boilerplate(defaults.BOILERPLATE) if named else Boilerplate.keep)
-        given["signature"] = with_boilerplate(SpotSignatures(language=language) if named else scheme, boilerplate)
+        given["signature"] = with_boilerplate(scheme, boilerplate)
         band: dict[str, Any] = {"idf_min": defaults.IDF_MIN, "idf_max": defaults.IDF_MAX}
         band |= {name: given.pop(name) for name in (*band, "idf", "min_spots") if name in given}
         given["idf_filter"] = IdfFilter(**band)
-        matcher = _MATCHERS[given.pop("measure", ExactMeasure.jaccard)]
+        matcher = _MATCHERS[measure]
         join = {name: given.pop(name) for name in ("tau", "threads") if name in given}
         return cls(**{"matcher": matcher(**join)} | given)
 
@@ -377,7 +381,8 @@ _MATCHERS: dict[ExactMeasure, type[SpotSigsTight | Containment]] = {
 }  # fmt: skip
 _EXTRACTION = ("text", "signature", "duplicates")
 _NAMES = {
-    "VisibleText": "visible", "SpotSignatures": "spotsigs", "TemplateRemoval": "spotsigs", "MainContent": "spotsigs",
+    "VisibleText": "visible", "TextShingles": "text_shingles", "SpotSignatures": "spotsigs",
+    "TemplateRemoval": "spotsigs", "MainContent": "spotsigs",
     "SpotSigsTight": "spotsigs_tight", "Containment": "containment",
 }  # fmt: skip
 """Names of the package's own classes."""

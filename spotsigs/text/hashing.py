@@ -133,7 +133,7 @@ def hash_signed_shingles(tokens: Tokens, k: int) -> UInt64s:
     ``12-4`` have the same tokens. The hash of a shingle without signs is that of `hash_shingles`.
     """
     hashes = hash_shingles(tokens, k)
-    if len(hashes):
+    if len(tokens.stops) > 0:
         signs, found = _hash_signs(tokens.source, tokens.stops, tokens.starts, tokens.ends, sign_kinds())
         if found:
             _mix_signs(hashes, signs)

@@ -14,7 +14,7 @@ from naive import contained_pairs
 from strategies import MULTISETS, by_rows, examples, vectors_of
 from test_cluster_page import blocks_of, unpacked
 
-from spotsigs import near_duplicates
+from spotsigs import dedup, near_duplicates
 from spotsigs.cli import main
 from spotsigs.clustering.clusters import cluster
 from spotsigs.errors import InputError
@@ -64,6 +64,25 @@ def test_an_article_contains_its_teaser():
     assert list(by_rows(pairs)) == [(0, 2)]
     with pytest.raises(InputError, match="measure must be 'jaccard' or 'containment', got 'cosine'"):
         near_duplicates(pages, 0.8, measure="cosine")
+
+
+def test_a_short_item_is_found_in_the_page_that_quotes_it():
+    """Both are compared by the same shingles, however short the item is."""
+    items = [
+        f"Which {name} is the {kind} one of 12 - {k}?"
+        for k, (name, kind) in enumerate(
+            zip("river bridge mayor harbour".split(), "longest oldest youngest deepest".split(), strict=True)
+        )
+    ]
+    prose = " ".join(
+        f"The {a} of the old {b} has been closed since {k}."
+        for k, (a, b) in enumerate(
+            [("mill", "town"), ("road", "forest"), ("school", "valley"), ("market", "square"), ("gate", "castle")] * 4
+        )
+    )
+    pages = [f"{prose} {items[0]} {prose}", prose, f"{prose} Which river is the longest?", f"{items[3]} {prose}"]
+    kept = dedup([{"text": page} for page in pages], against=items, measure="containment", tau=0.8)
+    assert [row["text"] for row in kept] in ([pages[1]], [pages[2]])
 
 
 @pytest.fixture
