@@ -69,7 +69,7 @@ def _remarks(result: Result, run: Run) -> list[str]:
             f"{metrics['min_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
         )
     if result.decisions.in_sections:
-        lines.append(f"threshold {method.tau:g}; {SECTION_TAU:g} for two pages in the same folder")
+        lines.append(f"two pages in the same folder must reach {SECTION_TAU:g} for one of them to be removed")
     if message := warning(
         method,
         result.decisions.clusters,

@@ -134,7 +134,7 @@ def test_every_way_to_run_decides_alike_and_keeps_the_promise(inputs, clusters):
     folder, rows = inputs
     words = ("--clusters", clusters)
     stay, tables, printed = ran(folder, "one", "all", "--workers", 1, "--engine", "serial", *words)
-    assert "threshold 0.25; 0.44 for two pages in the same folder" in printed
+    assert "two pages in the same folder must reach 0.44 for one of them to be removed" in printed
     plain, _, printed = ran(folder, "plain", "all", "--clusters", clusters, "--min-contained", 0)
     assert "folder" not in printed
     assert len(plain) + 3 < len(stay) < len(rows) - 20
@@ -161,7 +161,7 @@ def test_added_pages_and_a_reference_keep_the_promise(inputs):
         first, _, _ = ran(folder, "old", "old", *words, *store)
     near = near_of(folder, "all", "--workers", 1)
     second, _, printed = ran(folder, "new", "new", "--store", "of-old", "--add", "--workers", 1)
-    assert "threshold 0.25; 0.44 for two pages in the same folder" in printed
+    assert "two pages in the same folder must reach 0.44 for one of them to be removed" in printed
     stay = first | second
     new = {row["id"] for row in rows[50:]}
     crossed = {pair: s for pair, s in near.items() if pair & new}
