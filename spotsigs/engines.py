@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
 import re
+import shutil
 import socket
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -308,11 +311,18 @@ class Dask(ClusterEngine):
 
     @cache  # noqa: B019 - one client for each address until the process ends
     def _connect(self) -> Callable[[Any, Any], Any]:
+        scratch = tempfile.mkdtemp(prefix="spotsigs-dask-")
+        atexit.register(shutil.rmtree, scratch, ignore_errors=True)  # after the workers have ended: Dask leaves it
         distributed = _imported("distributed", "dask")
+        import_module("dask.config").set(temporary_directory=scratch)
         cluster: Any = self.address
         if cluster is None:
             cluster = distributed.LocalCluster(
-                host=LOOPBACK, n_workers=self.processes, threads_per_worker=1, dashboard_address=None, env=_ONE_THREAD
+                host=LOOPBACK,
+                n_workers=self.processes,
+                threads_per_worker=1,
+                dashboard_address=None,
+                env=_ONE_THREAD,
             )
         try:
             client = distributed.Client(cluster, timeout=20)

@@ -4,12 +4,15 @@ import importlib.util
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import count
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -267,3 +270,21 @@ def test_a_function_alone_has_a_process_of_its_own_and_a_limit():
     with pytest.raises(TimeoutError):
         run_alone(partial(time.sleep, 60), 0.5)
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not available("distributed"), reason="needs distributed")
+def test_dask_leaves_no_folder_of_its_own(tmp_path):
+    code = "from spotsigs.engines import Dask; print(list(Dask(workers=2).map(abs, [-1, -2])))"
+    guarded = f"if __name__ == '__main__':\n    {code.replace('; ', chr(10) + '    ')}\n"
+    (tmp_path / "run.py").write_text(guarded)
+    (tmp_path / "scratch").mkdir()
+    done = subprocess.run(
+        [sys.executable, tmp_path / "run.py"],
+        env=os.environ | {"TMPDIR": str(tmp_path / "scratch"), "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[1, 2]\n"
+    assert not list((tmp_path / "scratch").iterdir())
