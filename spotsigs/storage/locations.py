@@ -195,7 +195,9 @@ def files_below(root: Path, pattern: str | None = None) -> list[str]:
         if pattern is None:
             keys = system.find(top)
         else:
-            files = system.glob(system._strip_protocol(pattern), detail=True)
+            from fsspec.core import url_to_fs
+
+            files = system.glob(url_to_fs(pattern)[1], detail=True)
             keys = [key for key, facts in files.items() if facts["type"] == "file"]
     return [str(key)[len(top) :].lstrip("/") for key in keys]
 
