@@ -5,19 +5,23 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from experiments.harness.used_code import EVERY, ROOT, used_files
 from experiments.show.overview import UNLISTED
 from spotsigs.output_files import write_csv
 from spotsigs.runs.provenance import CODE, git, provenance
 
+CONF = ROOT / "conf"
 NAME = "manifest.csv"
 PRODUCERS = ("run.py experiment=", "bench.py", "end_to_end.py")
 """Beginnings of the commands that write results."""
@@ -197,19 +201,54 @@ def check(results: Path, producers: Sequence[str] = PRODUCERS) -> list[str]:
 
 
 def is_current(results: Path, experiment: str) -> bool:
-    """Return whether the files of an experiment are those that the commit of this checkout wrote, without changes."""
+    """Return whether the files of an experiment are as written, and no commit since then changed code that it uses."""
     about = provenance()
     rows = {row.file: row for row in read(results) if row.file.startswith(f"{experiment}/")}
     files = {path.relative_to(results).as_posix(): path for path in _files_below(results / experiment)}
     if about["dirty"] or not rows or rows.keys() != files.keys():
         return False
-    return all(rows[name].commit == about["commit"] and rows[name].sha256 == checksum(files[name]) for name in rows)
+    unchanged = {commit for commit in {row.commit for row in rows.values()} if age(commit, code_of(experiment)) == 0}
+    return all(row.commit in unchanged and row.sha256 == checksum(files[name]) for name, row in rows.items())
 
 
-def age(commit: str) -> int | None:
+def age(commit: str, code: Sequence[str] = CODE) -> int | None:
     """Return the number of commits since then that changed code of results; None without the history."""
-    count = git("rev-list", "--count", f"{commit}..HEAD", "--", *(f":(top){path}" for path in CODE))
+    count = git("rev-list", "--count", f"{commit}..HEAD", "--", *(f":(top){path}" for path in code))
     return None if count is None else int(count)
+
+
+def since(commit: str, code: Sequence[str]) -> str:
+    """Return the date of the first commit after this one that changed code."""
+    dates = git("log", "--reverse", "--format=%cs", f"{commit}..HEAD", "--", *(f":(top){path}" for path in code)) or ""
+    return dates.partition("\n")[0]
+
+
+@cache
+def code_of(experiment: str) -> tuple[str, ...]:
+    """Return the files that an experiment uses: its configuration, and the modules of its study, methods and data.
+
+    The files of a program that is no experiment, such as a benchmark, are all files of code.
+    """
+    own = CONF / "experiment" / f"{experiment}.yaml"
+    if not own.is_file():
+        return CODE
+    text = own.read_text(encoding="utf-8")
+    paths = [own]
+    for group, usual in (("matcher", "spotsigs"), ("signature", "spotsigs"), ("text", "visible"), ("data", "gold")):
+        named = {usual, *re.findall(r"[\w]+", text)}
+        paths += [path for path in sorted((CONF / group).glob("*.yaml")) if path.stem in named]
+    targets = [re.search(r"_target_: ([\w.]+)\.\w+", path.read_text(encoding="utf-8")) for path in paths]
+    modules = sorted({*EVERY, *(target[1] for target in targets if target is not None)})
+    return tuple(path.relative_to(ROOT).as_posix() for path in sorted({*paths, *used_files(*modules)}))
+
+
+def state(experiment: str, commit: str) -> str:
+    """Return whether results of a commit are current, or how many commits changed their code, and since when."""
+    code = code_of(experiment)
+    old = age(commit, code)
+    if not old:
+        return f"{experiment}: {'current' if old == 0 else 'unknown'}"
+    return f"{experiment}: {old} commits of its code since {since(commit, code)}"
 
 
 def checksum(path: Path) -> str:
@@ -222,11 +261,12 @@ def _files_below(folder: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Print each violation, and how many commits of code the results of each experiment are old."""
+    """Print each violation, and whether the results of each experiment are current."""
     results = Path("results")
     sentences = check(results)
-    ages = {row.file.split("/")[0]: age(row.commit) for row in read(results)}
-    lines = [f"{name}: {'unknown' if old is None else old} commits of code since" for name, old in ages.items()]
+    lines = [
+        state(name, commit) for name, commit in {row.file.split("/")[0]: row.commit for row in read(results)}.items()
+    ]
     sys.stdout.write("\n".join([*lines, *sentences]) + "\n")
     sys.exit(f"{len(sentences)} violations" if sentences else 0)
 

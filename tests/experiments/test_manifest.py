@@ -12,7 +12,7 @@ from hydra import initialize_config_dir
 from runs import configured
 
 from experiments.harness import study
-from experiments.harness.manifest import age, check, is_current, problems, read, record, write_rows
+from experiments.harness.manifest import age, check, code_of, is_current, problems, read, record, state, write_rows
 from experiments.studies.figure4 import Figure4
 from spotsigs.errors import InputError
 from spotsigs.runs.provenance import git
@@ -94,15 +94,28 @@ def test_the_committed_results_are_those_of_their_commits():
     assert shallow or {type(age(row.commit)) for row in rows} == {int}
 
 
-def test_results_of_the_same_commit_are_current(tmp_path, write, monkeypatch):
+def test_results_whose_code_has_not_changed_are_current(tmp_path, write, monkeypatch):
     results = tmp_path / "results"
     write("first")
     for about in ({"dirty": True}, {"commit": "0" * 40}, {}):
         monkeypatch.setattr("experiments.harness.manifest.provenance", lambda about=about: ABOUT | about)
-        assert is_current(results, "figure4") == (about == {})
+        assert is_current(results, "figure4") == ("dirty" not in about)
+    rows = read(results)
+    write_rows(results, [replace(row, commit="0" * 40) for row in rows])
+    assert not is_current(results, "figure4")
+    write_rows(results, rows)
     assert not is_current(results, "figure5")
     (results / "figure4/figure4.csv").write_text("edited")
     assert not is_current(results, "figure4")
+
+
+def test_an_experiment_uses_its_methods_and_collections_and_no_command():
+    code = code_of("figure5")
+    used = ("conf/experiment/figure5.yaml", "baselines/cosine.py", "experiments/studies/comparison.py")
+    assert {*used, "data/collections/republished.py", "conf/data/newsframes.yaml"} <= {*code}
+    assert not {"spotsigs/cli.py", "experiments/main.py", "baselines/lsh.py"} & {*code}
+    assert state("figure5", HEAD) == "figure5: current"
+    assert state("figure5", "0" * 40) == "figure5: unknown"
 
 
 def test_the_age_counts_commits_of_code():
