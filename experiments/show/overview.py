@@ -17,9 +17,9 @@ FILES = (
     "`python run.py experiment=all` writes every table and figure below ([how](../docs/reproduction.md)), and "
     "`experiment=claims` writes this page. `make bench` and `make race` write `bench/` and `race/` "
     "([how](../benchmarks/README.md)). The `.json` of each table and figure states its command, commit, "
-    "machine, seeds and inputs. `python -m experiments.harness.manifest` states which results are current, and since when the "
-    "code of the others has changed. A time during which other processes ran is n/a. Folders of runs (`runs/`) and finished "
-    "cells (`cells/`) are not committed."
+    "machine, seeds and inputs. `python -m experiments.harness.manifest` states which results are current, and since "
+    "when the code of the others has changed. A time during which other processes ran is n/a. Folders of runs "
+    "(`runs/`) and finished cells (`cells/`) are not committed."
 )
 
 
