@@ -443,7 +443,7 @@ LIBRARY = cases({
     "a memory budget that is no size": ("memory must be a size such as 2GB or 512MiB, got 'much'",
         lambda here: parse_memory("much")),
     "a memory budget too small for its workers": (
-        "memory=1,000MB is too little for 9 processes, whose code alone takes 375 MB each; give at least 5,522MB, or fewer workers",
+        "memory=1000MB is too little for 9 processes, whose code alone takes 375 MB each; give at least 5523MB, or fewer workers",
         lambda here: data_budget(parse_memory("1GB"), 8)),
     "clusters of fewer documents than were paired": ("n=1 is too small: the pairs name row 1",
         lambda here: spotsigs.cluster(spotsigs.self_join(vectors(), 0.1), n=1)),

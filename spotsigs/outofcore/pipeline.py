@@ -80,11 +80,11 @@ def data_budget(memory: int, workers: int = 0) -> int:
     budget = (memory - (workers + 1) * PROGRAM) // max(workers, 1)
     if budget < LEAST:
         least = (workers + 1) * PROGRAM + max(workers, 1) * LEAST
-        given = f"{memory / 1e6:,.0f}MB" if memory >= 10**6 else memory
+        given = f"{memory // 10**6}MB" if memory >= 10**6 else memory
         processes = counted(workers + 1, "process", "processes")
         raise InputError(
             f"{option('memory', given)} is too little for {processes}, whose code alone takes "
-            f"{PROGRAM / 1e6:,.0f} MB{' each' if workers else ''}; give at least {least / 1e6:,.0f}MB"
+            f"{PROGRAM / 1e6:,.0f} MB{' each' if workers else ''}; give at least {-(-least // 10**6)}MB"
             + (", or fewer workers" if workers else "")
         )
     return budget

@@ -28,8 +28,9 @@ from archives import arc_record, warc_record
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import FORMATS
-from spotsigs.outofcore.pipeline import LEAST, PROGRAM, largest_unit_within, require_units
+from spotsigs.outofcore.pipeline import LEAST, PROGRAM, data_budget, largest_unit_within, require_units
 from spotsigs.outofcore.segments import extract_segments
+from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.records import Document, Skipped
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.size_limits import BUDGET_PAGE, page_size_limit
@@ -315,3 +316,12 @@ def test_peaks_are_below_the_budgets(tmp_path, case):
     assert code == 0, printed
     assert bool(reasons) == (size > 8)
     assert peak < budget * 1e6, row
+
+
+@pytest.mark.parametrize("workers", [0, 1, 8])
+def test_the_budget_that_an_error_names_works_when_it_is_given(workers):
+    """`--memory 643MB` was refused with "give at least 643MB"."""
+    with pytest.raises(InputError) as refused:
+        data_budget(10**6, workers)
+    named = re.search(r"give at least (\S+?MB)", str(refused.value))[1]
+    assert data_budget(parse_memory(named), workers) > 0

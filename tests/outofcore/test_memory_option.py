@@ -104,7 +104,7 @@ def test_new_against_old_and_one_page(tmp_path):
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        (["memory=2"], "memory=2 is too little for 1 process, .* give at least 643MB"),
+        (["memory=2"], "memory=2 is too little for 1 process, .* give at least 644MB"),
         (["memory=much"], "memory must be a size such as 2GB"),
         (["memory=100MB"], "is too little for 1 process, whose code alone takes 375 MB; give"),
     ],
