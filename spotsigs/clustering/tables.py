@@ -132,7 +132,12 @@ def _row_groups(path: str | Path, schema: Any) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with replacing(Path(path)) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as out:
+    # pyarrow would take a path such as run:1 for a URL, and refuses one that is not UTF-8
+    with (
+        replacing(Path(path)) as temporary,
+        temporary.open("wb") as file,
+        pq.ParquetWriter(file, schema, compression="zstd") as out,
+    ):
         yield lambda columns: out.write_table(pa.table(columns, schema=schema))
 
 

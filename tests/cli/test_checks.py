@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import multiprocessing
+import os
 
 import pytest
 from folders import rows_of
@@ -87,6 +88,15 @@ def test_removed_pages_are_listed_without_a_copy(pages):
     assert sorted(path.name for path in pages.iterdir()) == ["tables", "x.jsonl"]
     assert command(*words, "--out", "kept", cwd=pages).returncode == 0
     assert rows_of(pages / "tables" / "removed.csv") == rows_of(pages / "kept-results" / "removed.csv")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are Unicode")
+@pytest.mark.parametrize("name", ["run:1", "s3:x", os.fsdecode(b"caf\xe9")])
+def test_a_folder_of_tables_has_any_name(pages, name):
+    """pyarrow took the name for a URL, or could not encode it."""
+    done = command("dedup", "x.jsonl", "--out", "kept", "--results", name, "--workers", 1, cwd=pages)
+    assert done.returncode == 0, done.stderr
+    assert (pages / name / "removed.parquet").is_file()
 
 
 def _of_worker(pages):
