@@ -55,13 +55,13 @@ def to_utf8(content: bytes | str, declared: str | None = None) -> bytes:
     """
     if isinstance(content, str):
         return content.encode("utf-8", "replace")
-    if not _proven_codec(content):
+    if (b"\0" not in content and b"\x1b" not in content) or not _proven_codec(content):
         try:
             content.decode()
         except UnicodeDecodeError:
             pass
         else:
-            return content
+            return content.removeprefix(codecs.BOM_UTF8)
     return _decode(content, declared).removeprefix("\ufeff").encode("utf-8", "replace")
 
 
