@@ -50,6 +50,8 @@ class Keep(Enum):
     none = "none"
 
 
+_EXACT = 2.0**53  # float64 has all integers below it
+
 BY_SCORE = (Keep.largest, Keep.smallest)
 """Orders by the number in the column of dates."""
 
@@ -87,8 +89,11 @@ def priority(
         times[~known] = times[known].min() - 1
         return -times
     if keep in BY_SCORE:
-        scores = np.fromiter(map(score, () if dates is None else dates), np.float64)
+        texts = list(() if dates is None else dates)
+        scores = np.fromiter(map(score, texts), np.float64, len(texts))
         known = ~np.isnan(scores)
+        if (np.abs(scores[known]) >= _EXACT).any():
+            scores = _ranks(texts, scores)
         require(
             bool(known.any()),
             f"{option('keep', keep.value)} needs scores, and no document has one that is a number; "
@@ -98,6 +103,21 @@ def priority(
         ascending = bits ^ ((bits >> 63) & np.iinfo(np.int64).max)  # ordered as the numbers are
         return np.where(known, ascending if keep is Keep.smallest else -ascending, np.iinfo(np.int64).max)
     return None
+
+
+def _ranks(texts: Sequence[str | None], scores: FloatArray) -> FloatArray:
+    """Return the ranks of scores of which some are integers that float64 would round; NaN where one is missing."""
+    exact = [_integer(text, number) for text, number in zip(texts, scores.tolist(), strict=True)]
+    order = {number: rank for rank, number in enumerate(sorted({number for number in exact if number == number}))}
+    return np.array([order.get(number, nan) for number in exact])
+
+
+def _integer(text: str | None, number: float) -> float:
+    """Return the integer that a text is, or its number as a float."""
+    try:
+        return int(text or "")
+    except ValueError:
+        return number
 
 
 def score(text: str | None) -> float:

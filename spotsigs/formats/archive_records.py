@@ -11,6 +11,7 @@ damaged member, and reads no ARC; warcio reads no zstd and no archive of a singl
 
 from __future__ import annotations
 
+import logging
 import re
 from abc import abstractmethod
 from collections import Counter
@@ -43,6 +44,7 @@ _MARK = np.dtype([("id", "u8"), ("record", "i8"), ("at", "i8"), ("is_inside", "?
 KINDS = 1000
 """Records whose kinds are counted if none is a page."""
 
+_LOG = logging.getLogger(__name__)
 _UNREADABLE = "the record at this byte cannot be read: {}"
 _PACKED = rb"(?P<packed>\x1f\x8b\x08[\x00-\x1f]|\x28\xb5\x2f\xfd|BZh[1-9]1AY&SY)"
 
@@ -388,6 +390,8 @@ class Archive(FileCollection):
                 targets = [target for target in targets if target > at]
                 if not targets:
                     break
+        if parts > 1 and len(starts) == 1:
+            _LOG.info("%s is read by one core, because its records are not compressed one by one", path)
         return list(zip(starts, [*starts[1:], END], strict=True))
 
     def _next_record(self, path: Path, position: int, contains: Callable[[int], bool]) -> int:

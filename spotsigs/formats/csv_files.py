@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO, ClassVar, NamedTuple
 
-from spotsigs.errors import InputError, require
+from spotsigs.errors import require
 from spotsigs.formats.compression import open_bytes
-from spotsigs.formats.file_collection import NotOfFormatError, Piece
+from spotsigs.formats.file_collection import Piece
 from spotsigs.formats.input_files import END, InputFile, read_head
 from spotsigs.formats.row_documents import RowCollection, wide_fault
 from spotsigs.records import Document, Skipped
@@ -61,22 +61,19 @@ class Csv(RowCollection):
             return f"the file is not CSV: it begins with {start[:24]!r}"
         return None if start or not head else "its first row must name the columns"
 
-    def cut(self, path: Path) -> list[tuple[int, int]]:
-        """Return the shards of a file; none of an empty one."""
+    def present(self, path: Path) -> list[str] | None:
+        """Return the names in the first row; None of an empty file."""
         with open_bytes(path) as stream:
-            rows = (row for row in csv_rows(stream, self.delimiter) if _names(row.fields))
-            first = next(rows, None)
+            first = next((row for row in csv_rows(stream, self.delimiter) if _names(row.fields)), None)
         if first is None:
-            return []
+            return None
         if not isinstance(first.fields, list):
             raise OSError(f"its first row must name the columns: {first.fields}")
-        try:
-            self.check_columns(path, names := _names(first.fields))
-        except InputError as error:
-            if self.html_column in names or self.text_column in names:
-                raise
-            raise NotOfFormatError(str(error)) from error
-        return super().cut(path)
+        return _names(first.fields)
+
+    def cut(self, path: Path) -> list[tuple[int, int]]:
+        """Return the shards of a file; none of an empty one."""
+        return super().cut(path) if self.present(path) else []
 
     def pieces(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Piece]:
         """Iterate over the rows of a file, the header first."""
@@ -97,9 +94,10 @@ class Csv(RowCollection):
 
 
 def _names(fields: list[bytes] | str | None) -> list[str]:
-    """Return the names of the columns in a row; none of a blank one."""
+    """Return the names of the columns in a row; none of a blank one, or of Excel's line about the delimiter."""
     names = [name.decode("utf-8", "replace").strip() for name in fields] if isinstance(fields, list) else [fields or ""]
-    return names if any(names) else []
+    about = any(names) and names[0].startswith("sep=") and len(names[0]) <= len("sep=;") and not any(names[1:])
+    return names if any(names) and not about else []
 
 
 class Row(NamedTuple):

@@ -41,11 +41,14 @@ CONTENT_COLUMNS = ("html", "text", "content")
 _DELIMITERS = ",\t;|"
 _QUOTED = re.compile(r'"(?:[^"]|"")*+"?')
 _BLANK_LINES = re.compile(r"\A\s*\n")
+_ARROW = "arrow"  # no format that is read: the IPC format of Arrow, as files and as streams
+_SEPARATOR = re.compile(r"\Asep=(.)\r?\n")  # Excel's first line
 _PAGE_INDEX = re.compile(rb'\s*\{\s*"format"\s*:\s*"json-pages-')  # of the web archive beside it, in an unpacked WACZ
 _BEGINNINGS = (
     (rb"WARC/[01]\.\d", "warc"),
     (rb"filedesc://", "arc"),
     (rb"PAR1", "parquet"),
+    (rb"ARROW1\0\0|(?s:\xff{4}...\0)", _ARROW),
     (rb"\s*" + OPENS, "trec"),
     (rb"(\xef\xbb\xbf)?\s*\{", "jsonl"),
     (rb"\s*<", "folder"),
@@ -117,10 +120,20 @@ def format_of(path: str, columns: Sequence[str] = ()) -> str:
                 f"{path} is of no known format: neither a page nor {', '.join(sorted(set(FORMATS) - {'folder'}))}; "
                 f"name it by {option('data')}"
             )
-        return guess.removesuffix("?")
+        return _readable(guess.removesuffix("?"), path)
     certain = [guess for guess, _ in guesses.most_common() if guess and not guess.endswith("?")]
     weak = [guess for guess, _ in guesses.most_common() if guess and guess.endswith("?")]
-    return [*certain, *weak, "folder"][0].removesuffix("?")
+    return _readable([*certain, *weak, "folder"][0].removesuffix("?"), path)
+
+
+def _readable(name: str, path: str) -> str:
+    """Return the name of a format; refuse one that is not read."""
+    require(
+        name != _ARROW,
+        f"{path} is in Arrow's IPC format, which is not read; write Parquet, such as "
+        "datasets.load_from_disk(…).to_parquet('pages.parquet') or pyarrow.parquet.write_table",
+    )
+    return name
 
 
 def _head(source: InputFile) -> bytes | None:
@@ -148,17 +161,21 @@ def _guess(source: InputFile, alone: bool, columns: Sequence[str]) -> str | None
         if re.match(pattern, head):  # JSON next to pages is often their metadata
             is_sure = any(f'"{key}"'.encode() in head for key in names) and not _PAGE_INDEX.match(head)
             return name if name != "jsonl" or is_sure else "jsonl?"
+    objects = [line for line in head.splitlines() if line.lstrip().startswith(b"{")]
+    if 2 * len(objects) > len(head.splitlines()) and any(f'"{key}"'.encode() in head for key in names):
+        return "jsonl"  # its first line is damaged
     first = _first_line(head).lower()
     cells = [cell.strip() for sign in _DELIMITERS for cell in next(csv.reader([first], delimiter=sign), [])]
-    is_table = any(name.lower() in cells for name in (*CONTENT_COLUMNS, *columns)) and any(
-        sign in first for sign in _DELIMITERS
+    is_alone = len(set(cells)) == 1 and b"\n" in head.strip()  # a table of one column has no delimiter
+    is_table = any(name.lower() in cells for name in (*CONTENT_COLUMNS, *columns)) and (
+        is_alone or any(sign in first for sign in _DELIMITERS)
     )
     return "csv" if is_table else None if b"\0" in head else "folder?"
 
 
 def _first_line(head: bytes) -> str:
     """Return the first line that is not blank; a carriage return alone, which the parser of CSV refuses, is a space."""
-    text = head.decode("utf-8", "replace").removeprefix("\ufeff")
+    text = _SEPARATOR.sub("", head.decode("utf-8", "replace").removeprefix("\ufeff"))
     return _BLANK_LINES.sub("", text).partition("\n")[0].replace("\r", " ")
 
 

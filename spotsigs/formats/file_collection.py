@@ -59,6 +59,9 @@ class FileCollection(CopyableCollection):
     def fault(self, path: Path) -> str | None:
         """Return why a file is not of the format, or None if it is."""
 
+    def require_content(self, path: Path) -> None:
+        """Raise NotOfFormatError if a file of the format lacks what makes documents of it."""
+
     def pieces(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Piece]:
         """Iterate over the bytes of a file, cut at its records: those of the pieces that begin in ``[start, stop)``."""
         raise NotImplementedError
@@ -84,9 +87,14 @@ class FileCollection(CopyableCollection):
         if source.fault:
             return source.fault
         try:
-            return self.fault(source.path) if source.path.is_file() else not_readable(source.path)
+            fault = self._fault(source.path) if source.path.is_file() else not_readable(source.path)
+            if fault is None:
+                self.require_content(source.path)
+            return fault
         except READ_ERRORS as error:
             return reason(error)
+        except NotOfFormatError as error:
+            return str(error)
 
     def shards(self) -> Sequence[Shard]:
         """Return the shards in document order; a file that is not of the format is a shard of one skipped record.
@@ -98,7 +106,6 @@ class FileCollection(CopyableCollection):
         """
         shards: list[Shard] = []
         wrong: list[Skipped] = []
-        useless: list[NotOfFormatError] = []
         sources = self.sources()
         for source in sources:
             sentence, parts = self.unreadable(source), list[tuple[int, int]]()
@@ -107,19 +114,23 @@ class FileCollection(CopyableCollection):
                     parts = self.cut(source.path)
                 except READ_ERRORS as error:
                     sentence = reason(error)
-                except NotOfFormatError as error:
-                    useless.append(error)
-                    sentence = str(error)
             if sentence:
                 wrong.append(Skipped(source.name, sentence))
                 shards.append(partial(iter, (wrong[-1],)))
             shards += [partial(_guarded, self.records, source, start, stop) for start, stop in parts]
         if len(wrong) == len(sources):
-            if useless:
-                raise useless[0]
+            for source in sources:
+                if not source.fault and source.path.is_file() and not self._fault(source.path):
+                    self.require_content(source.path)
             rest = f"; {counted(len(wrong) - 1, 'other file')} cannot be read either" if wrong[1:] else ""
             raise InputError(f"{sources[0].path}: {wrong[0].reason}{rest}")
         return shards
+
+    def _fault(self, path: Path) -> str | None:
+        try:
+            return self.fault(path)
+        except READ_ERRORS as error:
+            return reason(error)
 
     def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
         """Copy every record but the removed documents, see `spotsigs.contracts.CopyableCollection`."""

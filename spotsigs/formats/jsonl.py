@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -14,8 +14,7 @@ from typing import Any
 
 import orjson
 
-from spotsigs.errors import InputError
-from spotsigs.formats.file_collection import Piece
+from spotsigs.formats.file_collection import NotOfFormatError, Piece
 from spotsigs.formats.input_files import END, InputFile, lines, read_head
 from spotsigs.formats.row_documents import RowCollection, column_names, value_of, wide_fault
 from spotsigs.records import Document, Skipped
@@ -41,11 +40,6 @@ class Jsonl(RowCollection):
         match = _LINE.search(head)
         is_text = b"\0" not in head[: match.start()] if match else not head.strip()
         return wide_fault(head) or (None if is_text else f"the file is not JSON lines: it begins with {head[:24]!r}")
-
-    def cut(self, path: Path) -> list[tuple[int, int]]:
-        """Return the shards of a file, after a look at its first keys."""
-        self._check_keys(path)
-        return super().cut(path)
 
     def pieces(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Piece]:
         """Iterate over lines; one that is too long comes in pieces, of which the first is the record."""
@@ -95,23 +89,30 @@ class Jsonl(RowCollection):
             return json.loads(line)
         return row
 
-    def _check_keys(self, path: Path) -> None:
-        """Refuse a file whose first lines lack a key that the user has named."""
-        missing, keys = dict.fromkeys(self.named_columns()), dict[str, None]()
-        if not missing:
-            return
+    def present(self, path: Path) -> list[str] | None:
+        """Return the keys of the first lines of a file, and the named columns in them; None of a file without rows."""
+        keys = dict[str, None]()
         for _, line in islice(lines(path), _SAMPLE):
             try:
                 row = self._parsed(line) if len(line) <= largest_page() else None
             except (ValueError, RecursionError):
                 continue
             if isinstance(row, dict):
-                missing = {name: None for name in missing if name not in row and value_of(row, name) is None}
                 keys |= dict.fromkeys(row)
-        if keys and missing:
-            raise InputError(
-                f"{path} has no key {next(iter(missing))!r} in its first lines; their keys are {column_names(keys)}"
-            )
+                keys |= {name: None for name in self.named_columns() if value_of(row, name) is not None}
+        return list(keys) or None
+
+    def require_content(self, path: Path) -> None:
+        """Raise NotOfFormatError if the first lines of a file have no key of ids or content that the user has named."""
+        named = [name for name in self.named_columns() if name not in (self.cluster_column, self.date_column)]
+        present = self.present(path) if named else None
+        for name in named:
+            if present is not None and name not in present:
+                raise NotOfFormatError(self.without_column(path, name, present))
+
+    def without_column(self, path: Path, name: str, present: Iterable[str]) -> str:
+        """Return the sentence on a file without a key."""
+        return f"{path} has no key {name!r} in its first lines; their keys are {column_names(present)}"
 
 
 def _without_lone_surrogates(value: object) -> object:

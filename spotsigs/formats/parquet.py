@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,10 +42,13 @@ class Parquet(RowCollection):
             return f"the file is not Parquet or is truncated: {str(error).splitlines()[0]}"
         return None
 
+    def present(self, path: Path) -> list[str]:
+        """Return the columns of a file."""
+        return _column_names(_opened(path).schema_arrow)
+
     def cut(self, path: Path) -> list[tuple[int, int]]:
         """Return ranges of rows."""
         file = _opened(path)
-        self.check_columns(path, _column_names(file.schema_arrow))
         edges = [0]
         for number in range(file.num_row_groups):
             group = file.metadata.row_group(number)
@@ -103,7 +106,7 @@ class Parquet(RowCollection):
         wanted = list(dict.fromkeys(name if name in schema.names else name.partition(".")[0] for name in names))
         row = 0
         codec = next(_whole(source, _codecs(source)), "none")
-        with pq.ParquetWriter(target, schema, compression=codec) as out:
+        with target.open("xb") as stored, pq.ParquetWriter(stored, schema, compression=codec) as out:
             for group in range(file.num_row_groups):
                 batches: list[pa.RecordBatch] = []
                 size = 0
@@ -129,15 +132,27 @@ class Parquet(RowCollection):
                 yield Skipped(position, f"the row has {in_words(size)}, more than {in_words(largest_page())}")
                 continue
             try:
-                [fields] = row.to_pylist()
+                fields = {name: _value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
             except (ValueError, OverflowError, pa.ArrowException) as error:
                 yield Skipped(position, f"the row cannot be read: {str(error).splitlines()[0]}")
             else:
                 yield self.document(position, fields)
 
 
+def _value(column: pa.Array) -> Any:
+    """Return the value of a column of one row; of a date that Python cannot represent, its number as text."""
+    try:
+        return column[0].as_py()
+    except (ValueError, OverflowError):
+        if not pa.types.is_temporal(column.type):
+            raise
+        return str(column.cast(pa.int64())[0])
+
+
 def _opened(path: Path) -> pq.ParquetFile:
-    return pq.ParquetFile(raw(path) if is_remote(path) else path, buffer_size=1 << 16)
+    # Arrow takes a path such as run:1/x for a URL, and refuses one that is not UTF-8.
+    is_odd = is_remote(path) or ":" in str(path) or not str(path).isprintable()
+    return pq.ParquetFile(raw(path) if is_odd else path, buffer_size=1 << 16)
 
 
 def _column_names(fields: Iterable[pa.Field], above: str = "") -> list[str]:

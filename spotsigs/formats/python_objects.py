@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -170,7 +171,23 @@ def _taken(pages: Any, rows: list[int]) -> Any:
         return pages.iloc[numbers]
     if type(pages).__module__.startswith("datasets"):
         return pages.select(numbers)
-    return pages.take(numbers) if type(pages).__module__.startswith("pyarrow") else pages[numbers]
+    return _slices(pages, rows) if type(pages).__module__.startswith("pyarrow") else pages[numbers]
+
+
+def _slices(pages: Any, rows: list[int]) -> Any:
+    """Return some rows of an Arrow object as slices, because Arrow has no function that takes rows of every type."""
+    import pyarrow as pa
+
+    edges = np.flatnonzero(np.diff(rows, prepend=-2) != 1).tolist()
+    parts = [pages.slice(rows[a], b - a) for a, b in pairwise([*edges, len(rows)])] or [pages.slice(0, 0)]
+    if isinstance(pages, pa.Table):
+        return pa.concat_tables(parts)
+    if isinstance(pages, pa.ChunkedArray):
+        return pa.chunked_array([chunk for part in parts for chunk in part.chunks], pages.type)
+    if isinstance(pages, pa.RecordBatch):
+        columns = [pa.concat_arrays([part.column(k) for part in parts]) for k in range(pages.num_columns)]
+        return pa.RecordBatch.from_arrays(columns, schema=pages.schema)
+    return pa.concat_arrays(parts)
 
 
 class _Rows:

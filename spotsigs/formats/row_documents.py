@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+from spotsigs.contracts import Shard
 from spotsigs.errors import InputError, require
-from spotsigs.formats.file_collection import FileCollection
+from spotsigs.formats.file_collection import FileCollection, NotOfFormatError
 from spotsigs.formats.input_files import positioned
 from spotsigs.records import Document, Skipped
 from spotsigs.spelling import option
@@ -67,22 +68,55 @@ class RowCollection(FileCollection):
         Raises
         ------
         InputError
-            If there is neither an HTML nor a text column, a column named by the user is missing, or there are several
-            of one name.
+            If there are several columns of one name.
+        NotOfFormatError
+            If there is neither an HTML nor a text column, or a column of ids or content that the user named is missing.
         """
         present = list(present)
         for name in self.columns():
             number = present.count(name)
             require(number <= 1, f"{path} has {number} columns named {name!r}; rename all but one")
         for name in self.named_columns():
-            if name not in present:
-                raise InputError(f"{path} has no column {name!r}; its columns are {column_names(present)}")
+            if name not in present and name not in (self.cluster_column, self.date_column):
+                raise NotOfFormatError(self.without_column(path, name, present))
         if self.html_column not in present and self.text_column not in present:
-            raise InputError(
+            raise NotOfFormatError(
                 f"{path} has neither a column {self.html_column!r} nor {self.text_column!r}; name one by "
                 f"{option('html_column')} or {option('text_column')}; its columns are {column_names(present)}"
             )
         return [name for name in present if name in self.columns()]
+
+    def present(self, path: Path) -> list[str] | None:
+        """Return the columns of a file; None if its rows have columns of their own, or it has no row."""
+        return None
+
+    def require_content(self, path: Path) -> None:
+        """Raise NotOfFormatError if a file lacks the columns of pages, or one that the user has named."""
+        if present := self.present(path):
+            self.check_columns(path, present)
+
+    def without_column(self, path: Path, name: str, present: Iterable[str]) -> str:
+        """Return the sentence on a file without a column."""
+        return f"{path} has no column {name!r}; its columns are {column_names(present)}"
+
+    def shards(self) -> Sequence[Shard]:
+        """Return the shards of the collection; a column of dates, scores or clusters may be missing in some files."""
+        shards = super().shards()
+        for name in {self.cluster_column, self.date_column}.intersection(self.named_columns()):
+            self._require_column(name)
+        return shards
+
+    def _require_column(self, name: str) -> None:
+        """Raise InputError if a column is in no file."""
+        without: list[InputError] = []
+        for source in self.sources():
+            if not self.unreadable(source):
+                present = self.present(source.path)
+                if present is None or name in present:
+                    return
+                without.append(InputError(self.without_column(source.path, name, present)))
+        if without:
+            raise without[0]
 
     def without_pages(self, skipped: Sized) -> str | None:
         """Return the options that name the columns of pages; None if there are no rows."""
