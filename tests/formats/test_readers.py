@@ -451,7 +451,7 @@ def test_warc_takes_pages_and_nothing_else(tmp_path, pack):
     date = "2024-01-02T03:04:05Z"
     assert pages == [
         Document(id="http://x/page", content="<p>é".encode("latin-1"), charset="iso-8859-1", date=date),
-        Document(id="http://x/xhtml", content=b"<p>", date=date),
+        Document(id="http://x/xhtml", content=b"<p>", media_type="application/xhtml+xml", date=date),
         Document(id="http://x/saved", content=b"<p>saved", date=date),
         Document(id="http://x/text", content=b"the text", media_type="text/plain", date=date),
     ]
