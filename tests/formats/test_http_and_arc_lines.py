@@ -27,7 +27,10 @@ def response(headers, body, status=b"HTTP/1.1 200 OK"):
     ("value", "body"),
     [
         *((value, PAGE) for value in ("UTF-8", "none", "None", "binary", "8bit", "text/html", "ISO-8859-1", "raw", "")),
-        *((value, gzip.compress(PAGE)) for value in ("utf-8, gzip", "gzip, utf-8", '"gzip"', "gzip;q=1.0", "GZIP")),
+        *(
+            (value, gzip.compress(PAGE, mtime=0))
+            for value in ("utf-8, gzip", "gzip, utf-8", '"gzip"', "gzip;q=1.0", "GZIP")
+        ),
         ("none, br", brotli.compress(PAGE)),
         ("aws-chunked", PAGE),
     ],
@@ -39,7 +42,12 @@ def test_a_value_that_is_no_coding_is_ignored(value, body):
 
 @pytest.mark.parametrize(
     ("value", "body"),
-    [("x-deflate", zlib.compress(PAGE)), ("utf-8", gzip.compress(PAGE)), ("compress", PAGE), ("gzip, dcb", PAGE)],
+    [
+        ("x-deflate", zlib.compress(PAGE)),
+        ("utf-8", gzip.compress(PAGE, mtime=0)),
+        ("compress", PAGE),
+        ("gzip, dcb", PAGE),
+    ],
 )
 def test_compressed_bytes_of_an_unknown_coding_are_no_page(value, body):
     with pytest.raises(ValueError, match=f"its encoding '{value.rpartition(' ')[2]}' is unknown"):
@@ -83,7 +91,7 @@ def test_a_type_that_is_none_counts_as_missing(header, media_type):
     [
         ([], b"\xef\xbb\xbf" + PAGE),
         ([], PAGE.decode().encode("utf-16")),
-        ([b"Content-Encoding: gzip"], gzip.compress(PAGE)),
+        ([b"Content-Encoding: gzip"], gzip.compress(PAGE, mtime=0)),
         ([b"Content-Encoding: br"], brotli.compress(PAGE)),
         ([b"Transfer-Encoding: chunked"], CHUNKED),
         ([b"Transfer-Encoding: chunked", b"Content-Encoding: gzip"],
@@ -101,7 +109,7 @@ def test_a_response_without_a_type_is_what_it_begins_like(headers, body):
 )
 def test_other_content_without_a_type_is_no_page(body):
     assert not parse_response(response([], body)).is_page
-    assert not parse_response(response([b"Content-Encoding: gzip"], gzip.compress(body))).is_page
+    assert not parse_response(response([b"Content-Encoding: gzip"], gzip.compress(body, mtime=0))).is_page
 
 
 def arc_line(url="http://x/1", ip="10.0.0.1", date="20010203040506", kind="text/html", tail=""):
