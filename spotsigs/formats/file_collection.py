@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -121,7 +122,8 @@ class FileCollection(CopyableCollection):
         if len(wrong) == len(sources):
             for source in sources:
                 if not source.fault and source.path.is_file() and not self._fault(source.path):
-                    self.require_content(source.path)
+                    with suppress(*READ_ERRORS):  # the reason why it is not read is in the sentence below
+                        self.require_content(source.path)
             rest = f"; {counted(len(wrong) - 1, 'other file')} cannot be read either" if wrong[1:] else ""
             raise InputError(f"{sources[0].path}: {wrong[0].reason}{rest}")
         return shards
