@@ -94,7 +94,9 @@ def _leaders() -> None:
 
 
 def _join() -> None:
-    cluster(self_join(_vectors(), 0.5, threads=1))
+    pairs = self_join(_vectors(), 0.5, threads=1)
+    cluster(pairs)
+    NO_RULE.counts(pairs.i, pairs.j, pairs.similarity)
 
 
 STEPS: dict[str, tuple[float, Callable[[], None]]] = {

@@ -157,6 +157,10 @@ class VectorCollection(ABC):
         """Return the vectors."""
 
 
+_PAIR = ("located", "__call__")
+"""Methods of a scheme that return the same signatures."""
+
+
 class SignatureScheme(ABC):
     """Function from tokens to signatures: a frozen keyword-only dataclass, with a YAML file in ``conf/signature/``.
 
@@ -177,9 +181,12 @@ class SignatureScheme(ABC):
 
     @property
     def locates(self) -> bool:
-        """Whether the scheme has `located`."""
+        """Whether the scheme has `located`, for the signatures of its own ``__call__``, not of a base class."""
         own, base = type(self), SignatureScheme
-        return own.located is not base.located or own.chains is not base.chains
+        if own.located is base.located:
+            return own.chains is not base.chains
+        defined = {name: next(k for k, each in enumerate(own.__mro__) if name in vars(each)) for name in _PAIR}
+        return defined["located"] <= defined["__call__"]
 
     @abstractmethod
     def readable(self, text: str) -> list[str]:

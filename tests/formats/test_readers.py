@@ -145,7 +145,8 @@ def test_each_yaml_names_a_class_and_its_fields(name):
     for base in values.pop("defaults", []):
         values = yaml.safe_load((ROOT / "conf" / "data" / f"{base}.yaml").read_text()) | values
     values = {key: value for key, value in values.items() if "${" not in str(value)}  # those come from the root
-    values.pop("truth", None)  # a wrapper of the collection reads it
+    for key in ("truth", "unlabelled"):  # wrappers of the collection read them
+        values.pop(key, None)
     module, _, cls = values.pop("_target_").rpartition(".")
     made = getattr(__import__(module, fromlist=[cls]), cls)
     assert set(values) <= {field.name for field in fields(made) if field.init}
