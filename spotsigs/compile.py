@@ -47,7 +47,7 @@ def _html() -> None:
 
 
 def _tokens() -> None:
-    hash_sentences(tokenize_marked("the page"))
+    hash_sentences(tokenize_marked("the page\u2122"))
     checksums(Document(id="", content=b""), "the page")
 
 

@@ -1,19 +1,22 @@
 """Tokenization: lower-cased runs of letters, digits and combining marks; character bigrams in unspaced scripts.
 
 Text is compared in the form NFKC of Unicode and without characters that nobody sees, so that one text has the same
-tokens however it is encoded. Nearly all texts have no character that this changes: they are cut as they are.
+tokens however it is encoded. Most texts have no character that this changes: they are cut as they are. In nearly all
+others each character changes by itself, by a table; what is left is normalized by the standard library.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import cast
 
 import numpy as np
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.types import Bytes, Int32s
 from spotsigs.errors import InputError, require
@@ -40,6 +43,8 @@ _JOINS = (
 )
 _MAY_CHANGE = rf"[{_JOINS}\p{{NFKC_QC=No}}\p{{Default_Ignorable_Code_Point}}]+"
 _WORD, _BIGRAMS, _CHANGES = 1, 2, 128
+_IN_CONTEXT = 255
+_SIGMA = "\u03a3"
 _SIGN_PATTERN = r"[\p{Sm}\p{Sc}\U0001F300-\U0001FAFF#%--|~\u2212]"
 _BY_DIGITS = "-*/^.,:\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 SIGN, BY_DIGITS, DASH = 1, 2, 3
@@ -75,13 +80,50 @@ def character_kinds() -> Bytes:
     lower = everything.replace("\u0130", "i").lower()  # U+0130 alone becomes two code points
     changes = np.frombuffer(lower.encode("utf-32-le", "surrogatepass"), "<u4") != np.arange(len(everything))
     kinds[0x80:] |= changes[0x80:] * np.uint8(_CHANGES)
-    for first, last in _PLANES:
-        for run in regex.finditer(_MAY_CHANGE, everything, pos=first, endpos=last):
-            for code in range(run.start(), run.end()):
-                forms = unicodedata.normalize("NFKC", everything[code])
-                separates = forms != everything[code] and all(kinds[ord(part)] == 0 for part in forms)
-                kinds[code] |= np.uint8(0 if separates and kinds[code] == 0 else _CHANGES)
+    for code in _code_points(_MAY_CHANGE, everything):
+        forms = unicodedata.normalize("NFKC", everything[code])
+        separates = forms != everything[code] and all(kinds[ord(part)] == 0 for part in forms)
+        kinds[code] |= np.uint8(0 if separates and kinds[code] == 0 else _CHANGES)
     return kinds
+
+
+def _code_points(pattern: str, everything: str) -> list[int]:
+    """Return the code points whose runs a pattern of the ``regex`` package matches in the text of all of them."""
+    import regex
+
+    runs = (run for first, last in _PLANES for run in regex.finditer(pattern, everything, pos=first, endpos=last))
+    return [code for run in runs for code in range(run.start(), run.end())]
+
+
+@cache
+def character_forms() -> tuple[Int32s, Int32s, Bytes]:
+    """Return what `normalized` makes of each code point: its number, and the offsets and the UTF-8 of all forms.
+
+    The number is that of the form of a character that changes, to the same form in every text. Of another it is ``~k``
+    with a class k: 0 if it never changes; the combining class if it is a mark that does not change after an unchanged
+    character of no higher class (as in the quick check of Unicode Standard Annex 15); 255 if its form depends on its
+    neighbours, as of what may join the character before it, and of a capital sigma. ASCII counts as unchanged: its
+    letters are lower-cased when the text is cut.
+    """
+    everything = np.arange(0x110000, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    classes = np.zeros(len(everything), np.int32)
+    forms: list[bytes] = []
+    unseen = set(_code_points(INVISIBLE_PATTERN, everything))
+    changed = {*_code_points(_MAY_CHANGE, everything), *np.flatnonzero(character_kinds() & _CHANGES).tolist()}
+    classes[_code_points(f"[{_JOINS}]+", everything)] = _IN_CONTEXT
+    for code in _code_points(r"(?V1)[\P{CCC=0}&&\p{NFKC_QC=Yes}]+", everything):
+        classes[code] = unicodedata.combining(everything[code]) or _IN_CONTEXT
+    numbers = ~classes
+    for code in sorted(changed):
+        form = "" if code in unseen else unicodedata.normalize("NFKC", everything[code])
+        if form.lower() == everything[code]:
+            continue
+        if classes[code] or _SIGMA in form:
+            numbers[code] = ~_IN_CONTEXT
+        else:
+            numbers[code] = len(forms)
+            forms.append(form.lower().encode())
+    return numbers, row_starts([len(form) for form in forms]).astype(np.int32), np.frombuffer(b"".join(forms), np.uint8)
 
 
 @cache
@@ -196,6 +238,50 @@ def _tokenize(text: Bytes, kinds: Bytes, buffer: Bytes, ends: Int32s, stops: Int
     return _append(text, at, at, buffer, ends, stops, n, size) if is_open else (n, size)
 
 
+@kernel
+def _in_form(text: Bytes, numbers: Int32s, offsets: Int32s, forms: Bytes) -> tuple[Bytes, bool]:
+    """Replace each character of valid UTF-8 by its form (`character_forms`); false if one depends on its neighbours.
+
+    A mark depends on them, too, if a change or the mark of a link is before it.
+    """
+    size, at, last = int(np.int64(0)), int(np.int64(0)), int(np.int64(0))
+    while at < len(text):
+        byte = text[at]
+        if byte < 0x80:
+            size, at, last = size + 1, at + 1, _IN_CONTEXT if byte in (_LINK, _LINK_END) else 0
+            continue
+        code, after = code_point(text, at)
+        number = int(numbers[code])
+        if number >= 0:
+            length = int(offsets[number + 1] - offsets[number])
+            size, last = size + length, _IN_CONTEXT if length else last
+        elif number < -1 and (~number < last or ~number == _IN_CONTEXT):
+            return np.empty(0, np.uint8), False
+        else:
+            size, last = size + after - at, ~number
+        at = after
+    result, size, at = np.empty(size, np.uint8), 0, 0
+    while at < len(text):
+        code, after = code_point(text, at)
+        number = int(numbers[code])
+        if number >= 0:
+            for k in range(offsets[number], offsets[number + 1]):
+                result[size] = forms[k]
+                size += 1
+        else:
+            for k in range(at, after):
+                result[size] = text[k]
+                size += 1
+        at = after
+    return result, True
+
+
+def _normalized_utf8(text: str, encoded: bytes, normalize: Callable[[str], str]) -> bytes:
+    """Return a text, given also in UTF-8, in normal form; where neighbours matter, that is what a function returns."""
+    form, is_done = _in_form(np.frombuffer(encoded, np.uint8), *character_forms())
+    return form.tobytes() if is_done else normalize(text).encode("utf-8", "replace")
+
+
 def tokenize(text: str) -> Tokens:
     """Cut a text into tokens.
 
@@ -212,9 +298,10 @@ def tokenize(text: str) -> Tokens:
     """
     if not isinstance(text, str):
         raise InputError(f"a text must be a str, got an object of type {type(text).__name__}")
-    tokens = _cut(text.encode("utf-8", "replace"))
+    encoded = text.encode("utf-8", "replace")
+    tokens = _cut(encoded)
     if tokens is None:
-        tokens = cast(Tokens, _cut(normalized(text).encode("utf-8", "replace"), is_normal=True))
+        tokens = cast(Tokens, _cut(_normalized_utf8(text, encoded, normalized), is_normal=True))
     return replace(tokens, text=text)
 
 
@@ -273,7 +360,7 @@ def tokenize_marked(text: str) -> Tokens:
     data = text.encode("utf-8", "replace")
     tokens = _cut(data.translate(None, _MARKS))
     if tokens is None:
-        data = _normalized_marked(text).encode("utf-8", "replace")
+        data = _normalized_utf8(text, data, _normalized_marked)
         tokens = cast(Tokens, _cut(data.translate(None, _MARKS), is_normal=True))
     links = _links_of(np.frombuffer(data, np.uint8), tokens.stops - (tokens.ends - tokens.starts))
     return replace(tokens, links=links, text=unmarked(text))
@@ -287,7 +374,9 @@ def _normalized_marked(text: str) -> str:
     import regex
 
     visible = regex.sub(INVISIBLE_PATTERN, "", text)
-    moved = regex.sub(rf"([{LINK_MARK}{LINK_END_MARK}]++)([{_JOINS}]++)", r"\2\1", visible)
+    marks = f"[{LINK_MARK}{LINK_END_MARK}]"
+    between = rf"(?<=[^{LINK_MARK}{LINK_END_MARK}])(?:{marks}++[{_JOINS}]++)+"
+    moved = regex.sub(between, lambda run: regex.sub(marks, "", run[0]) + regex.sub(f"[{_JOINS}]", "", run[0]), visible)
     formed = unicodedata.normalize("NFKC", moved)
     lowered, at, pieces = unmarked(formed).lower(), 0, []
     for piece in re.split(f"([{LINK_MARK}{LINK_END_MARK}])", formed):

@@ -26,7 +26,7 @@ def links(text: str) -> list[int]:
         last += character == BLOCK_MARK and inside
         if regex.match(r"\p{Default_Ignorable_Code_Point}", character):
             continue
-        if clusters and _joins(character):
+        if clusters and joins(character):
             clusters[-1][0] += character
         else:
             clusters.append([character, last if inside else 0])
@@ -36,7 +36,7 @@ def links(text: str) -> list[int]:
     return [of_character[at] for at in _token_starts(plain)]
 
 
-def _joins(character: str) -> bool:
+def joins(character: str) -> bool:
     """Whether a character may form one with the character before it."""
     first = unicodedata.normalize("NFKD", character)[0]
     return regex.match(r"[\P{CCC=0}\p{NFKC_QC=Maybe}]", first) is not None

@@ -8,6 +8,7 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import extract as naive
+from naive import templates
 from strategies import examples
 
 from spotsigs.errors import InputError
@@ -49,6 +50,14 @@ def test_every_code_point_alone_and_between_letters():
         assert tokenize(text).words == naive.tokens(text)
 
 
+def test_every_form_in_the_table():
+    numbers, offsets, forms = module.character_forms()
+    for code in np.flatnonzero(numbers >= 0).tolist():
+        form = forms[offsets[numbers[code]] : offsets[numbers[code] + 1]].tobytes().decode()
+        assert form == naive.normalized(chr(code))
+        assert not templates.joins(chr(code))
+
+
 ALPHABET = st.one_of(
     st.sampled_from(
         "aAzZ09 '.-_:\0ßẞİıΣσςéÉǅ\u0301"
@@ -67,6 +76,17 @@ def test_any_text(text):
     assert spans == tokens.words
     assert tokens.buffer.tobytes().decode() == ":".join(spans)
     assert (tokens.buffer.dtype, tokens.starts.dtype, tokens.ends.dtype) == (np.uint8, np.int32, np.int32)
+
+
+@examples(300)
+@given(
+    st.text(
+        st.sampled_from("aAÉe ก\u0e38\u0e48\u0301\u093c\u094dक\u064b\u0651\ufb1dﬁ\u200d\u2122.Σ\u0344\u0958"),
+        max_size=8,
+    )
+)
+def test_marks_in_and_out_of_order(text):
+    assert tokenize(text).words == naive.tokens(text)
 
 
 def test_a_text_too_large_for_its_offsets(monkeypatch):
