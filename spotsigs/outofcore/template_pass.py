@@ -49,7 +49,7 @@ from spotsigs.storage.store import (
 )
 from spotsigs.storage.tasks import Job, mark_resumed, resumable, run_tasks
 
-RULES = 12
+RULES = 13
 """Version of the rules. A new version replaces signatures that an earlier release computed from the same outlines."""
 
 BYTES_AN_ENTRY = 100  # of a task, for each signature and link of its pages, read, compared and written

@@ -37,7 +37,9 @@ FLEXIONS = tuple(
     "am are is was were be been being can could will would have has had having do does did done doing".split()
 )
 FEWEST = 12
-"""With languages detected, a text with fewer spot signatures is short: it is compared by all of its shingles."""
+"""With languages detected, a text with fewer spot signatures and no links is short: all of its shingles are compared.
+
+Pages with links keep their spots, by which versions of a page with a few more and a few less are compared."""
 
 SHINGLE_TOKENS = 8
 """Tokens of a shingle of a short text: about the span of a spot signature of the defaults, so that one threshold serves
@@ -153,8 +155,8 @@ class SpotSignatures(SignatureScheme):
         ``en``, the default: the words above. The code of another language (``de``, ``fr``, …, see `languages`): its
         stopwords are the antecedents. ``auto``: of each text the language that most of its stopwords are of; a
         text with fewer than one stopword in twenty tokens, or mostly Chinese or Japanese, is cut into shingles of ``c``
-        tokens instead, and one with fewer than 12 spot signatures into shingles of eight tokens, which differ by signs
-        that carry meaning, too: two such texts have similarity 1 if they are the same text.
+        tokens instead, and one with fewer than 12 spot signatures and no links into shingles of eight tokens, which
+        differ by signs that carry meaning, too: two such texts have similarity 1 if they are the same text.
 
     Raises
     ------
@@ -275,7 +277,7 @@ class SpotSignatures(SignatureScheme):
             table.chains,
             self.include_antecedent,
         )
-        if self.language == AUTO and len(hashes) < FEWEST:
+        if self._is_short(tokens, len(hashes)):
             shingles = hash_signed_shingles(tokens, SHINGLE_TOKENS) | IN_SHINGLES
             return shingles, np.arange(len(shingles), dtype=np.int32)
         return hashes & ~IN_SHINGLES if self.language == AUTO else hashes, firsts
@@ -308,7 +310,11 @@ class SpotSignatures(SignatureScheme):
                 taken = _chain(content, i, distances[chain], lengths[chain], members)
                 if taken:
                     chains.append([i] * self.include_antecedent + members[:taken].tolist())
-        return _runs(len(tokens), SHINGLE_TOKENS) if self.language == AUTO and len(chains) < FEWEST else chains
+        return _runs(len(tokens), SHINGLE_TOKENS) if self._is_short(tokens, len(chains)) else chains
+
+    def _is_short(self, tokens: Tokens, spots: int) -> bool:
+        """Return whether a text with so many spot signatures is compared by its shingles."""
+        return self.language == AUTO and spots < FEWEST and (tokens.links is None or not tokens.links.any())
 
 
 def _runs(n: int, size: int) -> list[list[int]]:

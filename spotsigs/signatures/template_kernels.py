@@ -219,23 +219,21 @@ def _siblings(
 ) -> Int64s:
     """Return the pages of the same template with other content.
 
-    Pages that have all of the page's main content, as digests have, count if there are several and no others.
+    A single page that has all of the page's main content, as a digest has, is none.
     """
     siblings, n_alike = np.empty(len(steps), np.int64), _most_alike(links, itself, is_own, steps, likeness)
-    for digests in (False, True):
-        n, best = 0, 0.0
-        for k in range(n_alike):
-            if likeness[k] < SAME_TEMPLATE * best:
-                break
-            other = links.rows[(itself + steps[k]) % len(links.rows)]
-            similarity, is_digest = _content_shared(pages, links.rows[itself], other)
-            if similarity < OTHER_CONTENT * likeness[k] and is_digest == digests:
-                best = max(best, likeness[k])
-                siblings[n] = other
-                n += 1
-        if n > digests:
-            return siblings[:n]
-    return siblings[:0]
+    n, best, only_digest = 0, 0.0, False
+    for k in range(n_alike):
+        if likeness[k] < SAME_TEMPLATE * best:
+            break
+        other = links.rows[(itself + steps[k]) % len(links.rows)]
+        similarity, is_digest = _content_shared(pages, links.rows[itself], other)
+        if similarity < OTHER_CONTENT * likeness[k]:
+            only_digest = n == 0 and is_digest
+            best = max(best, likeness[k])
+            siblings[n] = other
+            n += 1
+    return siblings[: 0 if only_digest else n]
 
 
 @kernel

@@ -24,13 +24,15 @@ from spotsigs.signatures.main_content import SHINGLE, Located, MainContent, outl
 from spotsigs.signatures.spots import SHINGLE_TOKENS
 from spotsigs.signatures.template_kernels import PageFeatures, PageLinks, page_features, remove_templates
 from spotsigs.storage.store import concatenated_on_disk
-from spotsigs.text.hashing import hash_signed_shingles
+from spotsigs.text.hashing import hash_shingles, hash_signed_shingles
 
 BLOCK_PAGES = 2048
 """Pages that a kernel reads at a time."""
 
-ONE_IN, SAMPLED = 4, 256
-"""Of the shingles of a text with more than so many tokens, one in so many is kept, by hash."""
+ONE_IN, SAMPLED = 4, 64
+"""Of the shingles of a text with more than so many tokens, one in so many is kept, by hash.
+
+So few that a short text, of which all are kept, is seldom compared with a long one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +42,13 @@ class TemplateRemoval(MainContent, CollectionScheme):
     1. **Siblings** of a page P are pages Q of its site with similar links and other content: the Jaccard similarity of
        their main contents is less than L / 2, where L is that of their sets of link texts and a signature of one main
        content counts as shared wherever the other page has it. The pages of the same template have at least 3/4 of the
-       largest L. The pages with the most similar links are compared, at most 32. A page that has more than 3/4 of the
-       main content of P may be a digest: digests count only if there are at least two, and no other siblings.
+       largest L. The pages with the most similar links are compared, at most 32. A page that would be the only sibling
+       and has more than 3/4 of the main content of P is a digest, and no sibling.
     2. A signature belongs to the **template** of P if more than half of the siblings have it.
     3. The signatures of P are those of its **main content** (`MainContent`) once the template's signatures count -1,
        without the latter.
     4. If these are fewer than 12, the page is compared by shingles of eight tokens of all of its text, of a text with
-       more than 256 tokens by one in four of them, by hash, without those of the template: tables, names and code
+       more than 64 tokens by one in four of them, by hash, without those of the template: tables, names and code
        contain few spot signatures. On a page with links, shingles for want of stopwords are no spots; Chinese and
        Japanese text is compared by those of its main content.
     5. The fewer remain, the less a page can match by: a page that keeps less than a quarter as many signatures as its
@@ -77,8 +79,10 @@ class TemplateRemoval(MainContent, CollectionScheme):
         hashes, kinds = outline_of(self.signature, tokens, site, located)
         if not marks_shingles(self) or is_unspaced(tokens):
             return hashes, kinds
-        shingles = hash_signed_shingles(tokens, SHINGLE_TOKENS)
-        if len(tokens) > SAMPLED:
+        if len(tokens) <= SAMPLED:
+            shingles = hash_signed_shingles(tokens, SHINGLE_TOKENS)
+        else:
+            shingles = hash_shingles(tokens, SHINGLE_TOKENS)
             shingles = shingles[(shingles >> np.uint64(32)) % np.uint64(ONE_IN) == 0]
         shingles = shingles | IN_SHINGLES
         return np.concatenate([hashes, shingles]), np.concatenate([kinds, np.full(len(shingles), SHINGLE, np.int32)])

@@ -150,8 +150,8 @@ def siblings(page: Page, circle: Sequence[Page]) -> tuple[list[Page], bool]:
         best = max((likeness[k] for k in pages), default=0)
         return [k for k in pages if likeness[k] >= SAME_TEMPLATE * best]
 
-    several = of_template(quoting)
-    chosen = of_template([k for k in others if k not in quoting]) or (several if len(several) > 1 else [])
+    chosen = of_template(others)
+    chosen = [] if len(chosen) == 1 and chosen[0] in quoting else chosen
     unknown = not chosen and max(likeness.values(), default=0) >= UNKNOWN_TEMPLATE
     return [after[k] for k in chosen], unknown
 
