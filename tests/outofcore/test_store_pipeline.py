@@ -82,7 +82,7 @@ def test_finished_stages_are_not_repeated(tmp_path):
 
 
 def test_impossible_budgets_and_inputs_are_errors(tmp_path, monkeypatch):
-    with pytest.raises(InputError, match=r"memory=900MB is too little for 5 processes.*at least 2,949MB, or fewer"):
+    with pytest.raises(InputError, match=r"memory=900MB is too little for 5 processes.*at least 2949MB, or fewer"):
         data_budget(900 * 10**6, 4)
     assert data_budget(2 * 10**9) == 2 * 10**9 - PROGRAM
     assert data_budget(2 * 10**9, 2) == (2 * 10**9 - 3 * PROGRAM) // 2
