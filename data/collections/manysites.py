@@ -34,7 +34,7 @@ from spotsigs.progress import Progress
 log = logging.getLogger(__name__)
 
 FILES = Path(__file__).with_name("manysites.csv")
-"""Source, path, size in bytes and SHA-256 of each file that is read."""
+"""PageSource, path, size in bytes and SHA-256 of each file that is read."""
 SERVER = "https://raw.githubusercontent.com"
 CONNECTIONS = 8
 """Number of files that are fetched at the same time."""
@@ -42,7 +42,7 @@ TIMEOUT = 60
 """Seconds after which a server that does not answer is given up."""
 
 
-class Source(NamedTuple):
+class PageSource(NamedTuple):
     """Public collection of annotated pages: its repository on GitHub, the commit that is read, and its licence."""
 
     name: str
@@ -56,13 +56,13 @@ class Source(NamedTuple):
         return f"{self.name}.tar"
 
 
-WCXB = Source(
+WCXB = PageSource(
     "wcxb-dev",
     "Murrough-Foley/web-content-extraction-benchmark",
     "c039d5ee9f5a3a984a0e167e63aacd04e76e78a9",
     "CC BY 4.0",
 )
-SCRAPINGHUB = Source(
+SCRAPINGHUB = PageSource(
     "scrapinghub", "scrapinghub/article-extraction-benchmark", "4a3bc979f76c0df73cb95fe272e2fc1b96f9f010", "MIT"
 )
 SOURCES = (WCXB, SCRAPINGHUB)
@@ -77,7 +77,7 @@ class Listed(NamedTuple):
     digest: str
 
 
-class Sizes(Enum):
+class StorySizes(Enum):
     """Distribution of the pages over the stories."""
 
     equal = "equal"
@@ -95,7 +95,7 @@ class ManySites(NewsFrames):
     ----------
     sites : int, optional
         Number of sites, which the seed draws from all; None uses all sites.
-    sizes : Sizes
+    sizes : StorySizes
         Each story has as many pages as another, or the numbers have the heavy tail of `NewsFrames`.
     archive : str, optional
         A folder with ``wcxb-dev.tar`` and ``scrapinghub.tar``, which are then read instead of being fetched.
@@ -106,7 +106,7 @@ class ManySites(NewsFrames):
     """
 
     sites: int | None = None
-    sizes: Sizes = Sizes.equal
+    sizes: StorySizes = StorySizes.equal
     archive: str | None = None
 
     def __post_init__(self) -> None:
@@ -119,14 +119,14 @@ class ManySites(NewsFrames):
 
     def counts(self, stories: int) -> list[int]:
         """Return the numbers of pages of so many stories, largest first, with the sum ``pages``."""
-        return equal_sizes(self.pages, stories) if self.sizes is Sizes.equal else super().counts(stories)
+        return equal_sizes(self.pages, stories) if self.sizes is StorySizes.equal else super().counts(stories)
 
     def many_annotated_pages(self) -> Iterator[AnnotatedPage]:
         """Yield the pages with an annotated article of both sources, in order of their names."""
         for source, pages in ((WCXB, _wcxb_pages), (SCRAPINGHUB, _scrapinghub_pages)):
             yield from pages(self._contents(source))
 
-    def _contents(self, source: Source) -> Mapping[str, bytes]:
+    def _contents(self, source: PageSource) -> Mapping[str, bytes]:
         """Return the verified files of a source, by path."""
         if self.archive is not None:
             return _read_archive(Path(self.archive, source.archive), source)
@@ -162,7 +162,7 @@ def _is_intact(path: Path, file: Listed) -> bool:
     return path.is_file() and path.stat().st_size == file.size and sha256(path.read_bytes()).hexdigest() == file.digest
 
 
-def _fetch(source: Source, missing: list[Listed], folder: Path) -> None:
+def _fetch(source: PageSource, missing: list[Listed], folder: Path) -> None:
     """Fetch the missing files of a source; each is published when it is whole, so that a stopped run resumes."""
     size = sum(file.size for file in missing) / 1e6
     log.info("fetching %d files (%.0f MB) of %s, %s", len(missing), size, source.repository, source.licence)
@@ -180,7 +180,7 @@ def _fetch(source: Source, missing: list[Listed], folder: Path) -> None:
             raise
 
 
-def _fetch_file(source: Source, file: Listed, path: Path) -> None:
+def _fetch_file(source: PageSource, file: Listed, path: Path) -> None:
     address = f"{SERVER}/{source.repository}/{source.commit}/{quote(file.path)}"
     try:
         with urlopen(address, timeout=TIMEOUT) as answer:  # the scheme is that of SERVER
@@ -197,11 +197,11 @@ def _fetch_file(source: Source, file: Listed, path: Path) -> None:
         temporary.write_bytes(content)
 
 
-def _way_out(source: Source) -> str:
+def _way_out(source: PageSource) -> str:
     return f"repeat the command, which fetches what is missing, or give a folder with {source.archive} by data.archive="
 
 
-def _read_archive(path: Path, source: Source) -> dict[str, bytes]:
+def _read_archive(path: Path, source: PageSource) -> dict[str, bytes]:
     """Return the listed files of a tar file, which must have their checksums."""
     wanted = {file.path: file for file in listed_files(source.name)}
     contents: dict[str, bytes] = {}

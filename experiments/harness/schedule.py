@@ -14,7 +14,7 @@ CALLING_PROCESS = "calling process"
 """Name of the work that no worker shares."""
 
 
-class Stage(NamedTuple):
+class StageLog(NamedTuple):
     """A step of a run: the seconds of its tasks, in their order, and those of the calling process meanwhile."""
 
     name: str
@@ -27,14 +27,14 @@ class Stage(NamedTuple):
         return self.name if self.tasks else CALLING_PROCESS
 
 
-def read_log(path: Path) -> list[Stage]:
+def read_log(path: Path) -> list[StageLog]:
     """Return the stages of a ``tasks.parquet``, see `spotsigs.storage.tasks.Step`, each after the one before."""
     rows = pq.read_table(path).to_pylist()
     stages = []
     for _, group in groupby(rows, key=lambda row: row["step"]):
         steps = list(group)
         tasks = [row["seconds"] for row in steps if row["task"] >= 0]
-        stages.append(Stage(steps[0]["stage"], tasks, sum(row["seconds"] for row in steps if row["task"] < 0)))
+        stages.append(StageLog(steps[0]["stage"], tasks, sum(row["seconds"] for row in steps if row["task"] < 0)))
     return stages
 
 
@@ -46,7 +46,7 @@ def makespan(tasks: Iterable[float], workers: int) -> float:
     return max(free)
 
 
-def simulated(stages: Iterable[Stage], workers: int) -> dict[str, float]:
+def simulated(stages: Iterable[StageLog], workers: int) -> dict[str, float]:
     """Return the wall seconds of each stage, by its label: no less than those of the calling process meanwhile."""
     seconds: dict[str, float] = {}
     for stage in stages:
@@ -55,7 +55,7 @@ def simulated(stages: Iterable[Stage], workers: int) -> dict[str, float]:
     return seconds
 
 
-def work_of(stages: Iterable[Stage]) -> dict[str, float]:
+def work_of(stages: Iterable[StageLog]) -> dict[str, float]:
     """Return the seconds of all tasks of each stage together, and those of the calling process between stages."""
     seconds: dict[str, float] = {}
     for stage in stages:
@@ -64,14 +64,14 @@ def work_of(stages: Iterable[Stage]) -> dict[str, float]:
 
 
 def planned(
-    stages: Iterable[Stage], times: float, workers: int, powers: Mapping[str, float]
+    stages: Iterable[StageLog], times: float, workers: int, powers: Mapping[str, float]
 ) -> Iterator[tuple[str, float]]:
     """Yield the wall seconds of each stage with so many times the pages.
 
     The work of a stage grows with the power of its label, 1 by default. Blocks keep their size, so that there are more
     tasks and no longer ones. A stage takes at least its share of the work on each worker, and its longest task.
     """
-    of_label: dict[str, list[Stage]] = {}
+    of_label: dict[str, list[StageLog]] = {}
     for stage in stages:
         of_label.setdefault(stage.label, []).append(stage)
     for label, parts in of_label.items():

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.harness.schedule import CALLING_PROCESS, Stage, planned, read_log, simulated, work_of
+from experiments.harness.schedule import CALLING_PROCESS, StageLog, planned, read_log, simulated, work_of
 from experiments.harness.study import Work
 from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
@@ -36,7 +36,7 @@ WORKERS_COLUMNS = [
     Column(name="documents", title="Documents", form=",.0f"),
     Column(name="workers", title="Workers", form=",.0f"),
     Column(name="simulated_s", title="Simulated s", form=",.1f"),
-    Column(name="measured_s", title="Measured s", form=",.1f"),
+    Column(name="measured_s", title="MeasuredRun s", form=",.1f"),
     Column(name="speedup", title="Speed-up", form=",.1f"),
     Column(name="calling_process_s", title="Calling process s", form=",.1f"),
 ]
@@ -52,13 +52,13 @@ PLAN_COLUMNS = [
 ]
 
 
-class Measured(NamedTuple):
+class MeasuredRun(NamedTuple):
     """A run of the command: its pages, workers, wall seconds, and the stages of its log."""
 
     documents: int
     workers: int
     seconds: float
-    stages: list[Stage]
+    stages: list[StageLog]
 
     @property
     def outside(self) -> float:
@@ -66,7 +66,7 @@ class Measured(NamedTuple):
         return max(self.seconds - sum(simulated(self.stages, self.workers).values()), 0.0)
 
 
-def run_command(pages: Path, documents: int, folder: Path, memory: str, workers: int) -> Measured:
+def run_command(pages: Path, documents: int, folder: Path, memory: str, workers: int) -> MeasuredRun:
     """Run ``spotsigs dedup`` on a folder of pages within a budget."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -79,15 +79,15 @@ def run_command(pages: Path, documents: int, folder: Path, memory: str, workers:
     require(done.returncode == 0, f"spotsigs dedup failed: {done.stderr.strip()[-500:]}")
     stages = read_log(folder / "copy-results" / "tasks.parquet")
     shutil.rmtree(folder)
-    return Measured(documents, workers, seconds, stages)
+    return MeasuredRun(documents, workers, seconds, stages)
 
 
-def runs_of(pages: Path, documents: int, folder: Path, memory: str) -> list[Measured]:
+def runs_of(pages: Path, documents: int, folder: Path, memory: str) -> list[MeasuredRun]:
     """Run the command with each number of workers that the machine has cores for."""
     return [run_command(pages, documents, folder, memory, n) for n in MEASURED if n <= max(all_cores(), 1)]
 
 
-def speedup_rows(runs: Sequence[Measured]) -> Iterator[dict[str, Any]]:
+def speedup_rows(runs: Sequence[MeasuredRun]) -> Iterator[dict[str, Any]]:
     """Yield the wall seconds by workers, simulated from the log of the run with one, and measured."""
     one = runs[0]
     alone = one.outside + sum(simulated(one.stages, 1).values())
@@ -105,7 +105,7 @@ def speedup_rows(runs: Sequence[Measured]) -> Iterator[dict[str, Any]]:
         }
 
 
-def speedup_points(run: Measured) -> Iterator[Point]:
+def speedup_points(run: MeasuredRun) -> Iterator[Point]:
     """Yield the speed-up of each stage over the number of workers, and of the whole run."""
     panel = f"{run.documents:,} pages"
     alone = simulated(run.stages, 1)
@@ -117,7 +117,7 @@ def speedup_points(run: Measured) -> Iterator[Point]:
         yield Point(panel=panel, series="whole run", x=workers, y=whole)
 
 
-def powers_of(runs: Sequence[Measured]) -> dict[str, float]:
+def powers_of(runs: Sequence[MeasuredRun]) -> dict[str, float]:
     """Return the power of the number of pages with which the work of each stage grows, from 1 to 2.
 
     It is measured between the two largest runs; that of `PAIRWISE` stages is 2.
@@ -132,7 +132,7 @@ def powers_of(runs: Sequence[Measured]) -> dict[str, float]:
     return powers
 
 
-def plan_rows(run: Measured, powers: Mapping[str, float]) -> list[dict[str, Any]]:
+def plan_rows(run: MeasuredRun, powers: Mapping[str, float]) -> list[dict[str, Any]]:
     """Return the hours of each stage for the numbers of `PLANNED`, and of all."""
     rows: dict[str, dict[str, Any]] = {
         label: {"stage": label, "power": powers.get(label, 1.0)} for label in work_of(run.stages)
@@ -147,7 +147,7 @@ def plan_rows(run: Measured, powers: Mapping[str, float]) -> list[dict[str, Any]
     return [*rows.values(), total]
 
 
-def show(work: Work, runs: Sequence[Sequence[Measured]]) -> list[str]:
+def show(work: Work, runs: Sequence[Sequence[MeasuredRun]]) -> list[str]:
     """Write the tables and the figure of the runs of some numbers of pages; return what to print."""
     rows = [row for of_pages in runs for row in speedup_rows(of_pages)]
     alone = [of_pages[0] for of_pages in runs]

@@ -20,7 +20,7 @@ from experiments.harness.study import Work, equally_exact
 from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
 from experiments.studies import more_workers
-from experiments.studies.more_workers import Measured, run_command, runs_of
+from experiments.studies.more_workers import MeasuredRun, run_command, runs_of
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
 from spotsigs.clustering.tables import write_tables
@@ -93,7 +93,7 @@ class Scale(Experiment):
         stages = work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=notes), "stages")
         return "\n\n".join([stages, *commands])
 
-    def _commands(self, work: Work, settings: Settings, documents: int) -> list[Measured]:
+    def _commands(self, work: Work, settings: Settings, documents: int) -> list[MeasuredRun]:
         """Run the command with one worker and with two, when its kernels are compiled."""
         folder = _pages(work, settings, FEW)[0]
         run_command(folder / "pages", FEW, folder / "run", self.memory, 1)

@@ -150,7 +150,8 @@ def over_blocks(kernel: Callable[[int, int], Any], n: int, threads: int | None, 
 def concatenated(parts: Sequence[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...]) -> list[NDArray[Any]]:
     """Concatenate the output arrays of several blocks, column by column; typed also where there are none.
 
-    A block may return more than its columns, such as a counter. Large columns are copied by one thread a core: most of the time, the system provides pages of memory.
+    A block may return more than its columns, such as a counter. Large columns are copied by one thread a core: most of
+    the time, the system provides pages of memory.
     """
     if sum(column.nbytes for part in parts for column in part[: len(dtypes)]) < LARGE:
         return [np.concatenate([np.empty(0, dtype), *(part[c] for part in parts)]) for c, dtype in enumerate(dtypes)]

@@ -225,18 +225,18 @@ def pairs_of_blocks(blocks: Sequence[BlockOfRows], tau: float) -> list[tuple[Blo
     ]
 
 
-class _Rows(NamedTuple):
+class _BlockRows(NamedTuple):
     """Rows in memory, and the document of each."""
 
     vectors: Vectors
     documents: NDArray[np.int64]
 
-    def halves(self) -> tuple[_Rows, _Rows]:
+    def halves(self) -> tuple[_BlockRows, _BlockRows]:
         half = len(self.documents) // 2
         first, second = np.arange(half), np.arange(half, len(self.documents))
         return (
-            _Rows(some_rows(self.vectors, first), self.documents[:half]),
-            _Rows(some_rows(self.vectors, second), self.documents[half:]),
+            _BlockRows(some_rows(self.vectors, first), self.documents[:half]),
+            _BlockRows(some_rows(self.vectors, second), self.documents[half:]),
         )
 
 
@@ -297,11 +297,11 @@ def _renumbered(vectors: Vectors) -> Vectors:
     return unchecked(Vectors, **columns, doc_ids=vectors.doc_ids, vocabulary=None)
 
 
-_FIRST: dict[tuple[JoinJob, BlockOfRows], _Rows] = {}
+_FIRST: dict[tuple[JoinJob, BlockOfRows], _BlockRows] = {}
 """The first block of the last task, with which the next one mostly begins."""
 
 
-def _first_block(job: JoinJob, block: BlockOfRows) -> _Rows:
+def _first_block(job: JoinJob, block: BlockOfRows) -> _BlockRows:
     """Return a block that the next task is to use again, and free the previous one."""
     if (job, block) not in _FIRST:
         _FIRST.clear()
@@ -309,7 +309,7 @@ def _first_block(job: JoinJob, block: BlockOfRows) -> _Rows:
     return _FIRST[job, block]
 
 
-def read_block(job: JoinJob, block: BlockOfRows) -> _Rows:
+def read_block(job: JoinJob, block: BlockOfRows) -> _BlockRows:
     """Read the rows of a block that can have a partner, with one entry for all signatures that no other row has."""
     parts: list[Rows] = []
     documents, lengths = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -331,11 +331,11 @@ def read_block(job: JoinJob, block: BlockOfRows) -> _Rows:
         doc_ids=RowNumbers(sum(map(len, lengths))),
         vocabulary=None,
     )
-    return _Rows(vectors, np.concatenate(documents))
+    return _BlockRows(vectors, np.concatenate(documents))
 
 
 def _pairs_within(
-    a: _Rows, b: _Rows | None, tau: float, threads: int, most: int, counters: dict[str, int]
+    a: _BlockRows, b: _BlockRows | None, tau: float, threads: int, most: int, counters: dict[str, int]
 ) -> Iterator[PairArrays]:
     """Yield the pairs of documents of two blocks, or of one; blocks with more pairs than fit are cut into halves."""
     try:

@@ -40,7 +40,7 @@ class CopiedByFile(Protocol):
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedBy:
     """Whether a document was matched: one whose id is that of a skipped record is extracted again.
 
     Attributes
@@ -66,7 +66,7 @@ class Copied(NamedTuple):
     collection: CopiedByFile
     sources: tuple[InputFile, ...]
     folder: str
-    judged: Judged
+    judged: JudgedBy
     removed: str
     limits: tuple[int, int]
 
@@ -77,7 +77,7 @@ def copied_by_tasks(
     kept: NDArray[np.bool_],
     temporary: Path,
     *,
-    judged: Judged,
+    judged: JudgedBy,
     engine: Engine,
 ) -> bool:
     """Copy a collection on workers of this machine, and return whether it is complete.

@@ -25,7 +25,7 @@ from spotsigs.in_memory import Joined
 from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import largest_unit_within
 from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
-from spotsigs.runs.copy_tasks import Judged, copied_by_tasks
+from spotsigs.runs.copy_tasks import JudgedBy, copied_by_tasks
 from spotsigs.runs.provenance import TreeMemory, provenance
 from spotsigs.runs.result import Result
 from spotsigs.runs.stages import Run, compute, readable_texts
@@ -226,7 +226,7 @@ def _write_copy(result: Result, run: Run, temporary: Path | None) -> None:
     """Write the copy of the collection into a temporary folder, or its documents to standard output."""
     matched, method = result.matched, result.method
     failed = np.unique(np.fromiter((name_hash(record.id) for record in matched.skipped), np.uint64))
-    judged = Judged(failed, method.text, method.signature)
+    judged = JudgedBy(failed, method.text, method.signature)
     new = slice(result.added_from, None)
     decided = run.collection, matched.doc_ids[new], result.decisions.kept[new]
     if temporary is not None:

@@ -148,7 +148,7 @@ def run_tasks(
             folder = stack.enter_context(staging_folder(Path(tempfile.gettempdir(), "spotsigs-arrays")))
             called = ToFile(function, str(folder), os.getpid())
         record = stack.enter_context(_stage(name))
-        done = stack.enter_context(closing(engine.map(Measured(called), tasks)))
+        done = stack.enter_context(closing(engine.map(TimedFunction(called), tasks)))
         for result, measure in progress(done, name, len(tasks), unit):
             record(measure)
             yield result.mapped() if isinstance(result, InFile) else result
@@ -210,7 +210,7 @@ def _padded(size: int) -> int:
     return -(-size // 64) * 64
 
 
-class Measure(NamedTuple):
+class TaskMeasure(NamedTuple):
     """What a task used: wall and processor seconds, bytes of its reads and writes, and where it ran.
 
     ``resumed`` is true for a task whose result was there. The bytes are those of the calls of the system that read and
@@ -226,12 +226,12 @@ class Measure(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Measured(Generic[Task, Result]):
-    """A function that returns its result with a `Measure`; `func` names the function as in `functools.partial`."""
+class TimedFunction(Generic[Task, Result]):
+    """A function that returns its result with a `TaskMeasure`; `func` names the function as in `functools.partial`."""
 
     func: Callable[[Task], Result]
 
-    def __call__(self, task: Task) -> tuple[Result, Measure]:
+    def __call__(self, task: Task) -> tuple[Result, TaskMeasure]:
         """Call the function."""
         _THIS_TASK.resumed = False
         read, written = _transferred()
@@ -240,7 +240,7 @@ class Measured(Generic[Task, Result]):
         seconds, core = perf_counter() - began, process_time() - core
         read_now, written_now = _transferred()
         bytes_moved = read_now - read, written_now - written
-        return result, Measure(seconds, core, *bytes_moved, _THIS_TASK.resumed, _this_process())
+        return result, TaskMeasure(seconds, core, *bytes_moved, _THIS_TASK.resumed, _this_process())
 
 
 class _ThisTask(threading.local):
@@ -287,7 +287,7 @@ class Step(NamedTuple):
         Wall and processor seconds. The calling process works during a stage as well; there, both are its processor
         seconds.
     read_bytes, written_bytes : int
-        See `Measure`.
+        See `TaskMeasure`.
     resumed : bool
         The result was there.
     """
@@ -320,11 +320,11 @@ class TaskLog:
         self._mark = _now()
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[Callable[[Measure], None]]:
+    def stage(self, name: str) -> Iterator[Callable[[TaskMeasure], None]]:
         """Record a stage; yield a function that records a task, which are called in task order."""
         self.caller(f"before {name}")
         number, began, here, own = self._begin(), process_time(), _this_process(), 0.0
-        measures: list[Measure] = []
+        measures: list[TaskMeasure] = []
         try:
             yield measures.append
         finally:
@@ -381,7 +381,7 @@ def in_caller(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _stage(name: str) -> Iterator[Callable[[Measure], object]]:
+def _stage(name: str) -> Iterator[Callable[[TaskMeasure], object]]:
     log = _LOG.get()
     if log is None:
         yield lambda measure: None

@@ -16,7 +16,7 @@ from archives import read, tarred
 from collections_made import article, newspage, sent, wire
 
 from data.collections import fetching, manysites
-from data.collections.manysites import SCRAPINGHUB, SOURCES, WCXB, ManySites, Sizes, one_of_each_site
+from data.collections.manysites import SCRAPINGHUB, SOURCES, WCXB, ManySites, StorySizes, one_of_each_site
 from data.collections.newsframes.frames import Frame
 from spotsigs.errors import InputError
 
@@ -119,7 +119,7 @@ def test_hosts_below_or_above_another_host_are_left_out():
 def test_sizes_are_equal_or_heavy_tailed(made):
     equal = Counter(page.cluster for page in read(collection(made, pages=31)))
     assert sorted(equal.values()) == [10, 10, 11]
-    heavy = Counter(page.cluster for page in read(collection(made, pages=31, sizes=Sizes.heavy_tailed)))
+    heavy = Counter(page.cluster for page in read(collection(made, pages=31, sizes=StorySizes.heavy_tailed)))
     assert sum(heavy.values()) == 31
     assert max(heavy.values()) > 11
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from experiments.harness.schedule import CALLING_PROCESS, Stage, makespan, planned, read_log, simulated, work_of
+from experiments.harness.schedule import CALLING_PROCESS, StageLog, makespan, planned, read_log, simulated, work_of
 from spotsigs.engines import Serial
 from spotsigs.storage.tasks import in_caller, run_tasks, task_log
 
@@ -34,7 +34,7 @@ def test_tasks_begin_in_order_on_the_first_free_worker(tasks, workers):
 @examples(50)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.lists(seconds, max_size=6), seconds), min_size=1, max_size=6))
 def test_stages_wait_for_each_other_and_for_the_calling_process(parts):
-    stages = [Stage(*part) for part in parts]
+    stages = [StageLog(*part) for part in parts]
     alone = simulated(stages, 1)
     assert sum(alone.values()) == sum(max(sum(stage.tasks), stage.caller) for stage in stages)
     endless = simulated(stages, 1000)
@@ -43,7 +43,11 @@ def test_stages_wait_for_each_other_and_for_the_calling_process(parts):
 
 
 def test_a_plan_multiplies_tasks_by_the_power_of_their_stage():
-    stages = [Stage("reading", [2.0, 4.0], 0.1), Stage("before joining", [], 3.0), Stage("joining", [5.0], 0.0)]
+    stages = [
+        StageLog("reading", [2.0, 4.0], 0.1),
+        StageLog("before joining", [], 3.0),
+        StageLog("joining", [5.0], 0.0),
+    ]
     plan = dict(planned(stages, 10, 3, {"joining": 2.0}))
     assert plan == pytest.approx({"reading": 60 / 3 + 4, CALLING_PROCESS: 30.0, "joining": 500 / 3 + 5})
 

@@ -13,7 +13,7 @@ from spotsigs.formats.folder import Folder
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.writers import prepare_copy
 from spotsigs.runs import copy_tasks
-from spotsigs.runs.copy_tasks import Judged, copied_by_tasks
+from spotsigs.runs.copy_tasks import JudgedBy, copied_by_tasks
 from spotsigs.signatures.extract import name_hash, unique_ids
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
@@ -48,7 +48,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def copied(collection, ids: list[str], temporary: Path, engine: Engine) -> tuple[bool, dict[str, bytes]]:
     temporary.mkdir()
     kept = np.array([name_hash(name) % 3 > 0 for name in ids])
-    judged = Judged(np.empty(0, np.uint64), VisibleText(), SpotSignatures())
+    judged = JudgedBy(np.empty(0, np.uint64), VisibleText(), SpotSignatures())
     with patch.object(copy_tasks, "TASK_BYTES", 1):
         by_tasks = copied_by_tasks(collection, ids, kept, temporary, judged=judged, engine=engine)
     if not by_tasks:
