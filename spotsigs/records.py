@@ -508,6 +508,7 @@ def require_listable(pairs: int, most: int | None = None, *, on_disk: bool = Fal
 
     Raise `TooManyPairsError` if there are more than ``most``.
     """
+    require(most is None or isinstance(most, int), f"most must be a whole number or None, got {shown(most)}")
     if most is not None and pairs > most:
         raise TooManyPairsError(f"{pairs:,} pairs are similar, more than the {most:,} that may be listed")
     most, where = MOST_PAIRS, "can be listed"

@@ -91,6 +91,7 @@ def cluster(
     if removed is not None:
         removed = as_array("removed", removed, "b")
         require(len(removed) == n, f"removed has {len(removed)} entries for {n} documents; give one each")
+    require(callable(counts), f"counts must be a function of rows, partners and similarities, got {shown(counts)}")
     rank = _rank(n, priority, removed)
     if method is ClusterMethod.leaders:
         leaders, similarity = _by_leader(pairs, n, rank, removed, counts)

@@ -327,8 +327,10 @@ class Reader:
         with self._open(name, dtype) as file:
             sound = 0 <= start <= stop <= self.length(name, dtype)
             require(sound, f"{file.name} has no range from {start} to {stop}; build the store again")
-            values = np.fromfile(file, dtype, stop - start, offset=start * np.dtype(dtype).itemsize)
-            require(len(values) == stop - start, f"{file.name} is truncated; build the store again")
+            values = np.empty(stop - start, dtype)
+            file.seek(start * values.itemsize, os.SEEK_CUR)
+            whole = file.readinto(memoryview(values).cast("B")) == values.nbytes if len(values) else True
+            require(whole, f"{self.folder / name}.npy is truncated; build the store again")
             return values
 
     def whole(self, name: str, dtype: DTypeLike) -> NDArray[Any]:

@@ -174,7 +174,7 @@ def test_every_way_to_run_decides_alike_and_keeps_the_promise(inputs, reference,
 @pytest.mark.parametrize("keep", ["longest", "none"])
 def test_the_order_of_the_pages_is_that_of_keep(inputs, reference, keep):
     folder, rows = inputs
-    kept, tables, _ = ran(folder, keep, "all", "--keep", keep, "--workers", 1)
+    kept, tables, _ = ran(folder, f"by-{keep}", "all", "--keep", keep, "--workers", 1)
     if keep == "none":
         assert kept == ran(folder, "plain", "all", "--keep", keep, "--min-contained", 0)[0]
     else:

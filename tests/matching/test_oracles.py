@@ -36,6 +36,7 @@ from spotsigs.records import Document, Truth
 from spotsigs.text.charset import to_utf8
 from spotsigs.text.tokens import tokenize
 from spotsigs.text.visible import visible_text
+from spotsigs.text.xhtml import as_html, is_xhtml
 
 ROOT = Path(__file__).parents[2]
 N = 24
@@ -241,7 +242,11 @@ def mutants(kind):
     for name, page in pages():
         content = MUTANTS[kind](rng, page)
         declared = rng.choice((None, "utf-8", "utf-16", "shift_jis", "x")) if kind == "recoded" else None
-        yield name, to_utf8(content, declared), visible_text(Document(id=name, content=content, charset=declared))
+        html = to_utf8(content, declared)
+        html = (
+            as_html(html) if is_xhtml(html, "") else html
+        )  # a cut page: in XHTML a comment without an end hides nothing
+        yield name, html, visible_text(Document(id=name, content=content, charset=declared))
 
 
 @pytest.mark.parametrize("kind", MUTANTS)

@@ -46,7 +46,7 @@ def test_pages_compared_with_a_reference_are_those_of_brute_force(drawn, tau, me
     assert list(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True)) == naive.crossed(known, others, near)
     assert (pairs.n, pairs.n_right) == (len(pages), len(reference))
     numbered = [{"text": text, "n": n} for n, text in enumerate(pages)]
-    kept = [row["n"] for row in dedup(numbered, tau, against=reference, **options)]
+    kept = [row["n"] for row in dedup(numbered, tau, against=reference, min_contained=0.0, **options)]
     assert kept == naive.kept(known, others, near, alike)
 
 

@@ -224,7 +224,7 @@ def test_links_and_pipes_in_a_store_harm_nothing_else(tmp_path, change, message,
     try:
         run(store, collection)
     except InputError as error:
-        others = "is not empty; give another path", "is no store and will not be overwritten"
+        others = "is not empty; give another path", "is no store and will not be overwritten", "needed as a lock"
         assert any(sentence in str(error) for sentence in (message, *others))  # noqa: PT017
     assert [path.name for path in other.iterdir()] == ["mine.txt"]
     assert (other / "mine.txt").read_text() == "mine"
