@@ -324,12 +324,13 @@ class Reader:
         InputError
             If it is missing, of another type, or has no such range.
         """
+        file: Any
         with self._open(name, dtype) as file:
             sound = 0 <= start <= stop <= self.length(name, dtype)
             require(sound, f"{file.name} has no range from {start} to {stop}; build the store again")
             values = np.empty(stop - start, dtype)
             file.seek(start * values.itemsize, os.SEEK_CUR)
-            whole = file.readinto(memoryview(values).cast("B")) == values.nbytes if len(values) else True
+            whole = file.readinto(values.view(np.uint8)) == values.nbytes
             require(whole, f"{self.folder / name}.npy is truncated; build the store again")
             return values
 
