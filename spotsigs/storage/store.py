@@ -306,7 +306,12 @@ class Reader:
     download: _Download | None = field(default=None, repr=False)
 
     def array(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
-        """Return an array of the store, memory-mapped and read-only; raise InputError if it is of another type."""
+        """Return an array of the store, memory-mapped and read-only; raise InputError if it is of another type.
+
+        An array of a remote store that was not downloaded is read into memory.
+        """
+        if is_remote(self.folder):
+            return self.whole(name, dtype)
         with self._open(name, dtype) as file:
             return np.asarray(np.memmap(file, dtype, "r", _HEADER, (self.length(name, dtype),)))
 

@@ -196,7 +196,7 @@ class TestResults:
     def test_the_ledger_judges_what_ran(self, results):
         judged = {item.claim.test.fact: item for item in judge_all(results)}
         assert judged["exact in rational arithmetic"].verdict is Verdict.REPRODUCED
-        assert judged["NoPart / SpotSigs, tau 0.9"].verdict is Verdict.NOT_MEASURED
+        assert judged["NoPart / SpotSigs, tau 0.9"].verdict is Verdict.NOT_DECIDED
         assert "claims\n" in (results / "claims.md").read_text()
 
     def test_partitions_contain_every_document(self, results):

@@ -142,8 +142,8 @@ def test_every_matcher_on_disk_is_what_it_is_in_memory_or_refused(tmp_path, matc
         with pytest.raises(InputError, match="has no form for vectors on disk"):
             ran(tmp_path / "run", *words, *on_disk)
         return
-    for number, tau in enumerate((0.3, 0.8)):
-        words += ["matcher.tau=0.8"] * number
+    for tau in (0.3, 0.8):
+        words[1] = f"tau={tau}"
         memory, disk = tmp_path / f"memory-{tau}", tmp_path / f"disk-{tau}"
         ran(memory, *words, "engine=serial")
         ran(disk, *words, *on_disk)

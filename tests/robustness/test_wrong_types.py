@@ -128,6 +128,8 @@ def test_a_value_of_a_wrong_type_is_one_sentence_or_taken(name):
         for value in WRONG:
             if name == "Truth.from_clusters" and isinstance(value, set):
                 continue
+            if parameter.name == "counts" and callable(value):  # a function that returns something else
+                continue
             called(name, function, {**right, parameter.name: value})
 
 
