@@ -84,7 +84,7 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (INPUT, "--memory", "SIZE", "Keep the memory of all processes together below this size, such as 2GB."),
     (
         INPUT, "--engine", "processes|serial|dask|ray",
-        "Choose where the work runs. The default is processes, which are those of this machine.",
+        "Choose where the work runs. The default is processes of this machine.",
     ),
     (INPUT, "--address", "ADDRESS", "Use the running cluster of dask or ray at this address, such as tcp://head:8786."),
     (INPUT, "--workers", "N", "Start N worker processes. For a running cluster, state how many workers it has."),
@@ -92,19 +92,20 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (INPUT, "--strict", "", "Stop at the first record that cannot be read."),
     (
         INPUT, "--tau", "NUMBER",
-        "Set the similarity from which two documents are near-duplicates. The default is that of the store; without a "
+        "Set the similarity from which two documents are near-duplicates. The default is the threshold of the store; "
+        "without a "
         f"store, it is {defaults.TAU_PAGES:g} for pages with links, and {defaults.TAU:g} for text and with "
         "--boilerplate keep.",
     ),
     (
         INPUT, "--boilerplate", "auto|remove|keep|main_content",
         "Choose what is compared of pages with links. The value remove leaves out the template that the pages of a "
-        f"site share. The default is {defaults.BOILERPLATE}, or that of the store.",
+        f"site share. The default is {defaults.BOILERPLATE}, or the choice of the store.",
     ),
     (
         INPUT, "--language", "CODE",
         "State the language of all pages, such as en, de or fr. Without the option, the language of each page is "
-        "detected, or is that of the store.",
+        "detected, or is the language of the store.",
     ),
     (
         INPUT, "--idf-min", "NUMBER",
@@ -130,7 +131,7 @@ OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (
         INPUT, "--min-contained", "FRACTION",
         "Remove a page only if the kept page contains at least this fraction of its text. With 0, tau alone decides. "
-        f"The default is {defaults.MIN_CONTAINED:g}, or that of the store.",
+        f"The default is {defaults.MIN_CONTAINED:g}, or the fraction of the store.",
     ),
     (
         STORED, "--measure", "jaccard|containment",

@@ -126,9 +126,12 @@ def _convert(html: Bytes, keys: UInt64s, traits: Bytes, void: UInt64s, unending:
         is_end = html[at + 1] == _SLASH
         start = at + 2 if is_end else at + 1
         if start == len(html) or not is_letter(html[start]):
-            after = declaration_end(html, at) if start < len(html) else at
+            is_comment = _begins(html, at, b"<!--")
+            after = at
+            if start < len(html) and (comments_end or not is_comment):  # one that does not end is searched for once
+                after = declaration_end(html, at)
             ends = comments_end and (_begins(html, after - 3, b"-->") or _begins(html, after - 4, b"--!>"))
-            if _begins(html, at, b"<!--") and not ends:
+            if is_comment and not ends:
                 comments_end, after = False, at + len(b"<!--")
             else:
                 after = max(after, at + 1)
