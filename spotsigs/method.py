@@ -217,7 +217,13 @@ class Method:
 
     def name(self, group: str) -> str:
         """Return the name of the text, signature or matcher."""
-        return self.names.get(group) or _NAMES.get(cls := type(getattr(self, group)).__name__, cls)
+        part = self._scheme if group == "signature" else getattr(self, group)
+        return self.names.get(group) or _NAMES.get(cls := type(part).__name__, cls)
+
+    @property
+    def _scheme(self) -> Any:
+        """The scheme without its treatment of boilerplate."""
+        return self.signature if self.boilerplate is Boilerplate.keep else vars(self.signature)["signature"]
 
     def __str__(self) -> str:
         """Return the choices as they are typed into a shell, as keys of ``run.py``: the same in every process."""
@@ -226,8 +232,7 @@ class Method:
     def _keys(self) -> dict[str, Any]:
         """Return the names, the parameters and the threshold, and the keys that are not their defaults."""
         words: dict[str, Any] = {}
-        scheme = self.signature if self.boilerplate is Boilerplate.keep else vars(self.signature)["signature"]
-        parts: dict[str, Any] = {"text": self.text, "signature": scheme, "matcher": self.matcher}
+        parts: dict[str, Any] = {"text": self.text, "signature": self._scheme, "matcher": self.matcher}
         for group, part in parts.items():
             words[group] = self.name(group)
             words |= _parameters(part, group, self.typed)
@@ -382,7 +387,6 @@ _MATCHERS: dict[ExactMeasure, type[SpotSigsTight | Containment]] = {
 _EXTRACTION = ("text", "signature", "duplicates")
 _NAMES = {
     "VisibleText": "visible", "TextShingles": "text_shingles", "SpotSignatures": "spotsigs",
-    "TemplateRemoval": "spotsigs", "MainContent": "spotsigs",
     "SpotSigsTight": "spotsigs_tight", "Containment": "containment",
 }  # fmt: skip
 """Names of the package's own classes."""

@@ -10,6 +10,7 @@ the sites that have new pages are computed again.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -102,6 +103,19 @@ class TemplateJob(Job):
     scheme: CollectionScheme
     memory: int
 
+    @property
+    def root(self) -> str:
+        """Folder of the store, with a separator at its end."""
+        return f"{absolute(as_path(self.folder).parent.parent)}/"
+
+    def within(self, folder: Path) -> str:
+        """Return the name of a folder of the store within it, so that a plan holds after the store was moved."""
+        return absolute(folder).removeprefix(self.root)
+
+    def located(self, name: str) -> str:
+        """Return the path of a folder by its name within the store."""
+        return name if "://" in name or os.path.isabs(name) else self.root + name
+
 
 class Group(NamedTuple):
     """A task: the pages of some small sites, or of a large one, a range of those of a plan."""
@@ -120,7 +134,7 @@ class Group(NamedTuple):
         ends = np.searchsorted(pages, edges).tolist()
         for k, (start, stop) in enumerate(pairwise(ends)):
             for first in range(start, stop, BLOCK_PAGES):
-                store = opened(folders[k], "signatures")
+                store = opened(self.job.located(folders[k]), "signatures")
                 rows = pages[first : min(first + BLOCK_PAGES, stop)] - edges[k]
                 starts, entries = take_rows(store.array("indptr", np.int64), rows)
                 columns = store.array("hashes", np.uint64), store.array("counts", np.int32)
@@ -196,7 +210,7 @@ def _placed(job: TemplateJob, outlines: Segments, exact_duplicates: ExactDuplica
     sites, weights = _sites(outlines)
     places = Places(sites, exact_duplicates.first_on_site(sites), base)
     spans = list(_cut(job, str(facts["name"]), places, weights))
-    job.checkpoint(PLAN, facts["name"], work=lambda out: _write_plan(out, outlines, exact_duplicates, places))
+    job.checkpoint(PLAN, facts["name"], work=lambda out: _write_plan(job, out, outlines, exact_duplicates, places))
     small = [group for group, fits in spans if fits]
     list(run_tasks(engine, refine, small, "templates"))
     for group in small:
@@ -276,8 +290,10 @@ def _cut(job: TemplateJob, name: str, places: Places, weights: NDArray[np.int64]
         yield Group(job, f"{name}-{k}", name, first, last), int(of_sites[stop] - of_sites[start]) <= most
 
 
-def _write_plan(out: Writer, outlines: Segments, exact_duplicates: ExactDuplicates, places: Places) -> None:
-    out.strings("outlines", map(absolute, outlines.folders))
+def _write_plan(
+    job: TemplateJob, out: Writer, outlines: Segments, exact_duplicates: ExactDuplicates, places: Places
+) -> None:
+    out.strings("outlines", map(job.within, outlines.folders))
     out.put("edges", row_starts(outlines.sizes()))
     out.put("pages", places.pages)
     out.put("first", exact_duplicates.first)
@@ -365,7 +381,7 @@ def gather(target: Target) -> None:
     lengths, hashes, counts = _taken(job, places, task[source], row[source])
     sizes_of_rows = np.zeros(last - first, np.int64)
     sizes_of_rows[distinct] = lengths
-    outlines = load_signatures(plan.strings("outlines")[target.segment])
+    outlines = load_signatures(job.located(plan.strings("outlines")[target.segment]))
     signatures = replace(outlines, indptr=row_starts(sizes_of_rows), hashes=hashes, counts=counts)
     sections = sections_of(outlines.doc_ids, outlines)
     sections[_unknown(job, places, task[first:last], row[first:last])] = 0

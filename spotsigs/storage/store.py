@@ -332,7 +332,7 @@ class Reader:
         file: Any
         with self._open(name, dtype) as file:
             sound = 0 <= start <= stop <= self.length(name, dtype)
-            require(sound, f"{file.name} has no range from {start} to {stop}; build the store again")
+            require(sound, f"{self.folder / name}.npy has no range from {start} to {stop}; build the store again")
             values = np.empty(stop - start, dtype)
             file.seek(start * values.itemsize, os.SEEK_CUR)
             whole = file.readinto(values.view(np.uint8)) == values.nbytes

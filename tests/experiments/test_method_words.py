@@ -89,7 +89,6 @@ def test_what_is_printed_composes_to_the_same_method(drawn):
         assert "." not in key or key in {word.partition("=")[0] for word in words}
 
 
-@pytest.mark.xfail(reason="run.py has no name for the shingles by which the command measures containment")
 @given(
     st.fixed_dictionaries(
         {"--tau": st.sampled_from(["0.3", "1"])},

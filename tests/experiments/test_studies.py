@@ -197,7 +197,7 @@ class TestResults:
         judged = {item.claim.test.fact: item for item in judge_all(results)}
         assert judged["exact in rational arithmetic"].verdict is Verdict.REPRODUCED
         assert judged["NoPart / SpotSigs, tau 0.9"].verdict is Verdict.NOT_DECIDED
-        assert "claims\n" in (results / "claims.md").read_text()
+        assert "claims of the paper: 1 reproduced" in (results / "claims.md").read_text()
 
     def test_partitions_contain_every_document(self, results):
         points = rows_of(results / "partitions" / "partitions.csv")

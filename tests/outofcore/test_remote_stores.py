@@ -231,7 +231,6 @@ def test_damage_is_detected(memory, damage, message):
         opened(memory, "vectors").array("ids", np.int32)
 
 
-@pytest.mark.xfail(reason="tasks of templates map files, which a store on object storage does not have")
 def test_templates_are_removed_in_remote_stores_too(tmp_path, memory):
     from spotsigs.formats.folder import Folder
     from spotsigs.signatures.spots import SpotSignatures
