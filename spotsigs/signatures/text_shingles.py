@@ -22,6 +22,8 @@ class TextShingles(SignatureScheme):
     A passage of at least ``k`` tokens that a longer text quotes has the same shingles there, but for those at its ends
     next to which the longer text has such a sign. Spot signatures of a short passage are few, and may end beyond it.
 
+    The hash of a shingle without such signs is the XXH64 of its readable form, which does not show signs.
+
     Attributes
     ----------
     k : int

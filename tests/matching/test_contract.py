@@ -12,6 +12,7 @@ from typing import ClassVar
 import naive
 import numpy as np
 import pytest
+import xxhash
 from hydra import compose, initialize_config_dir
 from naive.sets import cosine_pairs, edited_copies
 from strategies import by_rows, vectors_of
@@ -170,9 +171,26 @@ def test_bad_parameters(kind, wrong, message):
         kind(**wrong)
 
 
-@pytest.mark.parametrize("choice", choices("signature"))
+SIGNED = "text_shingles"
+"""A scheme whose hashes have signs, which its readable form does not show."""
+
+
+@pytest.mark.parametrize("choice", [choice for choice in choices("signature") if choice != SIGNED])
 def test_every_signature_scheme_keeps_the_contract(choice):
     check_signature_scheme(built("signature", choice))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "one two", "Don't you think it is time? 東京は大きい。 สวัสดี ünïcödé İstanbul the"]
+)
+def test_signed_shingles_keep_it_where_there_are_no_signs(text):
+    scheme = built("signature", SIGNED)
+    hashes, firsts = scheme.located(tokenize(text))
+    readable = [xxhash.xxh64_intdigest(shingle.encode()) for shingle in scheme.readable(text)]
+    assert hashes.tolist() == scheme(tokenize(text)).tolist() == readable
+    assert firsts.tolist() == [chain[0] for chain in scheme.chains(tokenize(text))]
+    signed = [scheme(tokenize(f"the sum {sign} of two small numbers")).tolist() for sign in "+-€"]
+    assert all(a != b for k, a in enumerate(signed) for b in signed[:k])
 
 
 class Broken(BruteForce):
