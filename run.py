@@ -8,7 +8,7 @@ if __name__ == "__main__":  # worker processes import this file again
     if interrupt is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # while modules are imported, Ctrl-C ends it without a traceback
     try:
-        from spotsigs.terminal import announce_compilation, open_streams
+        from spotsigs.reports.terminal import announce_compilation, open_streams
 
         open_streams()
         announce_compilation(sys.stderr)

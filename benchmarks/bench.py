@@ -30,9 +30,9 @@ from experiments.harness.manifest import problems, record
 from experiments.harness.used_code import checksum_of
 from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
-from spotsigs.output_files import read_json, write_json
-from spotsigs.progress import Progress
+from spotsigs.reports.output_files import read_json, write_json
 from spotsigs.runs.provenance import provenance
+from spotsigs.workers.progress import Progress
 
 ROOT = Path(__file__).parents[1]
 TRIAL = "short 20k"

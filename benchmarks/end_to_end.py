@@ -41,8 +41,8 @@ from experiments.show.tables import Column, Table
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError
 from spotsigs.evaluation.documents import b_cubed, count_stories
-from spotsigs.output_files import read_json, write_json
 from spotsigs.records import Clusters, Document, Truth
+from spotsigs.reports.output_files import read_json, write_json
 from spotsigs.runs.provenance import provenance
 
 ROOT = Path(__file__).parents[1]

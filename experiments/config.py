@@ -31,14 +31,14 @@ from experiments.run_folders import flat, variant
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import Keep
 from spotsigs.defaults import BAND
-from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, printable, reason, require
-from spotsigs.exact_duplicates import Sameness
 from spotsigs.method import Method
 from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.signatures.idf import Idf
 from spotsigs.spelling import ELSEWHERE, spelled
 from spotsigs.storage.atomic import failed_path
+from spotsigs.storage.exact_duplicates import Sameness
+from spotsigs.workers.engines import Engine
 
 if TYPE_CHECKING:
     from spotsigs.runs.stages import Run

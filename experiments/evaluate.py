@@ -24,16 +24,16 @@ from experiments.resample import (
     held_out_f1,
     sites_of,
 )
-from spotsigs.engines import Processes, run_alone
+from spotsigs.clustering.in_memory import Joined
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import MEASURES, Interval, ends
-from spotsigs.in_memory import Joined
 from spotsigs.method import Method
 from spotsigs.records import FloatArray
 from spotsigs.runs.provenance import provenance
 from spotsigs.runs.result import Result
 from spotsigs.runs.runner import execute
 from spotsigs.runs.stages import Run
+from spotsigs.workers.engines import Processes, run_alone
 
 START_SECONDS = 4.0
 """Core seconds that the start of two worker processes takes: fewer are not worth a pool."""
@@ -74,7 +74,7 @@ def evaluated(
 ) -> dict[str, Any]:
     """Evaluate a method at each threshold.
 
-    One join serves all thresholds of a nested matcher, see `spotsigs.in_memory.Joined`.
+    One join serves all thresholds of a nested matcher, see `spotsigs.clustering.in_memory.Joined`.
 
     Parameters
     ----------

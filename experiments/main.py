@@ -14,8 +14,8 @@ from omegaconf import DictConfig
 
 from experiments.config import CONF, Settings, Takes, files, is_folder_chosen, overrides, sentence, settings
 from experiments.run_folders import next_command, require_same
-from spotsigs import terminal
-from spotsigs.terminal import expand_home
+from spotsigs.reports import terminal
+from spotsigs.reports.terminal import expand_home
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF.absolute()), config_name="config")

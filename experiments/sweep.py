@@ -18,7 +18,7 @@ from hydra.experimental.callback import Callback
 from experiments.config import changing, sentence
 from experiments.run_folders import COMPLETE, variant
 from spotsigs.errors import counted
-from spotsigs.progress import Progress
+from spotsigs.workers.progress import Progress
 
 if TYPE_CHECKING:
     from experiments.grid import Composer, GridCell
@@ -136,7 +136,7 @@ def _called(task: Any) -> Any:
 def finished_before(folder: Path) -> Cell:
     """Return the figures of a run that has finished."""
     from experiments.harness.cells import cell_of
-    from spotsigs.output_files import read_json
+    from spotsigs.reports.output_files import read_json
 
     about = read_json(folder / "run.json")
     return cell_of(read_json(folder / COMPLETE), **{key: about[key] for key in ("seed", "commit", "contended")})

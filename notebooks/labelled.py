@@ -12,10 +12,10 @@ from data.collections.gold import Gold
 from data.collections.newsframes import NewsFrames
 from data.collections.republished import Republished
 from spotsigs.contracts import Collection, SignatureScheme
-from spotsigs.engines import Serial
 from spotsigs.records import Pairs, Signatures, Truth, Vectors
 from spotsigs.signatures.extract import extract, texts
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Serial
 
 ROOT = next(path for path in [Path(__file__), *Path(__file__).parents] if (path / "run.py").exists())
 CACHE = ROOT / "data" / "cache"

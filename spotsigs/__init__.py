@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "1.0.0"
 
 if TYPE_CHECKING:
-    from spotsigs.api import dedup, near_duplicates
     from spotsigs.clustering.clusters import cluster
+    from spotsigs.doors.api import dedup, near_duplicates
     from spotsigs.errors import InputError
     from spotsigs.evaluation.metrics import evaluate, relative_recall
     from spotsigs.matching.algorithm1 import SpotSigs
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Public names by module; modules are imported at first use, because some load numba.
 _NAMES = {
-    "api": ("dedup", "near_duplicates"),
+    "doors.api": ("dedup", "near_duplicates"),
     "clustering.clusters": ("cluster",),
     "errors": ("InputError",),
     "evaluation.metrics": ("evaluate", "relative_recall"),

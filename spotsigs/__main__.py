@@ -12,7 +12,7 @@ def main() -> None:
     if interrupt is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        from spotsigs import cli
+        from spotsigs.doors import cli
     except ModuleNotFoundError as missing:
         sys.exit(
             f"error: {missing.name} is not installed for {sys.executable}; `pip install spotsigs`, or `pip install .` "

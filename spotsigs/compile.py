@@ -17,26 +17,26 @@ import numpy as np
 import psutil
 from numba import config
 
+from spotsigs.arrays.kernel_cache import step_marker
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
-from spotsigs.engines import Processes, end_workers
-from spotsigs.kernel_cache import step_marker
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
 from spotsigs.method import Method
-from spotsigs.progress import Progress
 from spotsigs.records import Document, Phrases, Signatures, Tokens, Vectors
+from spotsigs.reports.terminal import set_up_logging
 from spotsigs.signatures.contained import NO_RULE, contents_of, phrases_of
 from spotsigs.signatures.extract import count_signatures
 from spotsigs.signatures.sections import sections_of
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_kernels import PageFeatures, PageLinks, remove_templates
 from spotsigs.signatures.template_removal import TemplateRemoval, features_of, over_pages
-from spotsigs.terminal import set_up_logging
 from spotsigs.text.checksums import checksums
 from spotsigs.text.hashing import hash_sentences
 from spotsigs.text.tokens import tokenize_marked
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Processes, end_workers
+from spotsigs.workers.progress import Progress
 
 MEMORY = 400 << 20
 """Bytes that a process needs."""

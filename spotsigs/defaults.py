@@ -37,7 +37,7 @@ MIN_CONTAINED = 0.3
 """Least fraction of the text of a removed page that the kept one contains, see `spotsigs.signatures.contained`."""
 
 DUPLICATES = "text"
-"""Which documents are exact duplicates, see `spotsigs.exact_duplicates.Sameness`."""
+"""Which documents are exact duplicates, see `spotsigs.storage.exact_duplicates.Sameness`."""
 
 MEASURE = "jaccard"
 """Similarity measure: ``jaccard`` or ``containment``."""

@@ -18,12 +18,10 @@ from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod, cluster
 from spotsigs.clustering.counting import CountingPairs
 from spotsigs.clustering.decisions import BY_SCORE, Decisions, Keep, decide, priority
+from spotsigs.clustering.in_memory import Extracted, Joined, Matched
 from spotsigs.clustering.leaders import LeaderOptions
 from spotsigs.contracts import Collection, CollectionScheme, Matcher, PairChunks, SignatureScheme, VectorCollection
-from spotsigs.engines import Engine
 from spotsigs.errors import as_choice, require, shown
-from spotsigs.exact_duplicates import ExactDuplicates, Sameness
-from spotsigs.in_memory import Extracted, Joined, Matched
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Corpus, Document, Pairs, Signatures
@@ -35,8 +33,10 @@ from spotsigs.signatures.languages import marks_shingles
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.text_shingles import TextShingles
 from spotsigs.spelling import flag, spelled
+from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.storage.identity import identity, values_of
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Engine
 
 SCHEMA = 2
 """Version of the keys of a method."""

@@ -17,7 +17,6 @@ from archives import arc_record, warc_record
 from stores import save_vectors
 
 import spotsigs
-from spotsigs.engines import Serial
 from spotsigs.formats.folder import Folder
 from spotsigs.outofcore.pipeline import data_budget
 from spotsigs.outofcore.segments import extract_segments
@@ -25,6 +24,7 @@ from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.storage.store import load_signatures, open_vectors, sealed
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Serial
 
 PROSE = "The council has approved the plan for a new bridge that will be built by the end of the year."
 GOOD = [{"id": f"good{k}", "text": PROSE} for k in range(3)]

@@ -32,6 +32,6 @@ def pytest_configure(config):
 @pytest.fixture(autouse=True)
 def interrupts_of_this_process():
     """Leave SIGINT to the tests: the command, called in this process, would end it a second after the signal."""
-    with patch("spotsigs.terminal.end_on_interrupt"):
+    with patch("spotsigs.reports.terminal.end_on_interrupt"):
         yield
     signal.signal(signal.SIGINT, signal.default_int_handler)

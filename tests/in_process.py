@@ -61,7 +61,7 @@ def _captured(run, program, arguments, cwd, environment) -> subprocess.Completed
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     code: int | str | None = 0
     with ExitStack() as changed:
-        changed.enter_context(patch("spotsigs.terminal.end_on_interrupt"))
+        changed.enter_context(patch("spotsigs.reports.terminal.end_on_interrupt"))
         changed.enter_context(patch.dict(os.environ, environment))
         logger = logging.getLogger("spotsigs")  # the command's handler has the stream of this call
         changed.enter_context(patch.object(logger, "handlers", []))

@@ -10,8 +10,8 @@ if __name__ == "__main__":
     from runs import ran
 
     from experiments.config import sentence
-    from spotsigs import terminal
-    from spotsigs.terminal import expand_home, open_streams
+    from spotsigs.reports import terminal
+    from spotsigs.reports.terminal import expand_home, open_streams
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     open_streams()

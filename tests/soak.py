@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from stores import match_on_disk
 
-import spotsigs.engines
+import spotsigs.workers.engines
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.pipeline import LEAST, PROGRAM
 from spotsigs.signatures.idf import IdfFilter
@@ -64,8 +64,8 @@ def sample(began: float, crawls: int) -> tuple[float, ...]:
 
 def soak(minutes: float) -> list[tuple[float, ...]]:
     """Match one crawl after the other; return the samples."""
-    spotsigs.engines.all_cores = lambda: WORKERS  # 8 processes on machines with fewer cores, too
-    engine = spotsigs.engines.Processes(workers=WORKERS)
+    spotsigs.workers.engines.all_cores = lambda: WORKERS  # 8 processes on machines with fewer cores, too
+    engine = spotsigs.workers.engines.Processes(workers=WORKERS)
     began, crawls, done = time.monotonic(), 0, threading.Event()
     rows: list[tuple[float, ...]] = []
 

@@ -11,8 +11,6 @@ from loky import get_reusable_executor
 from strategies import triples
 
 from spotsigs.contracts import Collection
-from spotsigs.engines import Serial
-from spotsigs.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.matching.bounds import rarity_classes
 from spotsigs.matching.brute_force import BruteForce
@@ -25,9 +23,11 @@ from spotsigs.records import Corpus, Document, Pairs, Vectors
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.storage.locations import as_path
 from spotsigs.storage.store import save_signatures, writing
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Serial
 
 MEMORY = 2 * 10**9
 PARTS = (VisibleText(), SpotSignatures(), IdfFilter(idf_min=0.1))

@@ -29,7 +29,7 @@ from data.collections.newsframes.assembly import equal_sizes
 from data.collections.newsframes.frames import AnnotatedPage, Frame
 from data.collections.newsframes.reuters_stories import NewsStory
 from spotsigs.errors import InputError, require
-from spotsigs.progress import Progress
+from spotsigs.workers.progress import Progress
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from data.collections.fetching import archive, decoded, files
 from data.collections.prepared import PreparedCollection
 from spotsigs.errors import InputError, require
-from spotsigs.progress import progress
+from spotsigs.workers.progress import progress
 
 
 @dataclass(frozen=True, kw_only=True)

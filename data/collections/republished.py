@@ -14,7 +14,7 @@ from typing import ClassVar
 from data.collections.fetching import archive, decoded, files
 from data.collections.prepared import PreparedCollection
 from spotsigs.errors import InputError, require
-from spotsigs.progress import progress
+from spotsigs.workers.progress import progress
 
 SOURCES = Path(__file__).with_name("republished.csv")
 """Releases: collection, site, generator of its pages, client, package, version, and the folder of the pages."""

@@ -17,9 +17,9 @@ import numpy as np
 
 from data.collections.fetching import replacing
 from spotsigs.contracts import Collection, Shard
-from spotsigs.engines import Engine
 from spotsigs.errors import require
 from spotsigs.records import Document, Skipped
+from spotsigs.workers.engines import Engine
 
 FUNCTION_WORDS = (
     "the a of and to in is was that for on with as it by at from an be are were have has had will would can could do "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spotsigs.output_files import write_csv
+from spotsigs.reports.output_files import write_csv
 
 
 @dataclass(frozen=True, kw_only=True)

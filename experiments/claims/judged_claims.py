@@ -11,7 +11,7 @@ from pathlib import Path
 from experiments.claims.facts import Fact, read_facts
 from experiments.claims.ledger import KINDS, SOURCES, Claim, ledger
 from experiments.claims.verdicts import HOLDS, NOTES, ONCE, RULE, Reasoned, Untested, Verdict, of_both
-from spotsigs.output_files import replacing, write_csv
+from spotsigs.reports.output_files import replacing, write_csv
 
 HEADER = (
     *("source", "class", "claim", "where", "published", "on", "command"),

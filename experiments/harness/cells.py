@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from spotsigs.output_files import replacing, writing
+from spotsigs.reports.output_files import replacing, writing
 
 Cell = dict[str, Any]
 """A row: figures by the keys of ``metrics.json``, an end of an interval by that of its figure, as ``f1_low``."""

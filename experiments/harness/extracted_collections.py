@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from experiments.harness.used_code import checksum_of_source
+from spotsigs.clustering.in_memory import Extracted, Joined
 from spotsigs.contracts import Shard, SignatureScheme, VectorCollection
-from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
-from spotsigs.exact_duplicates import ExactDuplicates, Sameness
-from spotsigs.in_memory import Extracted, Joined
 from spotsigs.method import Method
 from spotsigs.outofcore.segments import source_of
 from spotsigs.records import Document, RowNumbers, Signatures, Skipped, Truth, Vectors
 from spotsigs.signatures.extract import concatenate, extract, extract_shard, texts_for
+from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.storage.store import fingerprint, load_signatures, opened, save_signatures
 from spotsigs.storage.tasks import run_tasks
+from spotsigs.workers.engines import Engine
 
 
 @dataclass(frozen=True, kw_only=True)

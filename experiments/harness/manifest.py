@@ -18,7 +18,7 @@ from typing import Any
 
 from experiments.harness.used_code import EVERY, ROOT, used_files
 from experiments.show.overview import UNLISTED
-from spotsigs.output_files import write_csv
+from spotsigs.reports.output_files import write_csv
 from spotsigs.runs.provenance import CODE, git, provenance
 
 CONF = ROOT / "conf"

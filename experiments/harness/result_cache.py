@@ -15,9 +15,9 @@ from typing import Any
 from experiments.evaluate import START_SECONDS, alone, spread
 from experiments.harness.machine_load import Patience
 from experiments.harness.used_code import checksum_of, modules_of
-from spotsigs.output_files import read_json, write_json
-from spotsigs.progress import Progress
+from spotsigs.reports.output_files import read_json, write_json
 from spotsigs.runs.provenance import provenance
+from spotsigs.workers.progress import Progress
 
 ATTEMPTS = 3
 """Runs of a task whose times other processes disturb."""

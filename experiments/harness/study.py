@@ -29,7 +29,7 @@ from spotsigs.errors import counted
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
-from spotsigs.output_files import write_json
+from spotsigs.reports.output_files import write_json
 from spotsigs.runs.provenance import provenance
 
 IMATCH_BAND = (0.4, 0.75)

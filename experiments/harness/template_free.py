@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from baselines.shingles import Shingles
 from spotsigs.contracts import Collection, Shard
-from spotsigs.engines import Processes
 from spotsigs.records import Document, Skipped, Tokens
 from spotsigs.signatures.extract import extract, read_texts
 from spotsigs.signatures.main_content import LINK, heaviest, outline_of, own_gains
@@ -20,6 +19,7 @@ from spotsigs.signatures.sites import site_of
 from spotsigs.signatures.template_removal import TemplateRemoval
 from spotsigs.text.tokens import tokenize_marked
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Processes
 
 FINDER = Shingles(k=3)
 """Scheme whose signatures decide what is template: they cover every token."""

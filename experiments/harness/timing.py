@@ -15,12 +15,12 @@ from experiments.harness.extracted_collections import Source, Stored
 from experiments.harness.machine_load import QUIET, ForeignLoad, timed
 from experiments.show.tables import TIMES
 from spotsigs.contracts import Matcher
-from spotsigs.engines import Serial
 from spotsigs.evaluation.metrics import relative_recall
 from spotsigs.method import Method
 from spotsigs.records import Corpus, Pairs
 from spotsigs.runs.provenance import MIB, PeakMemory
 from spotsigs.signatures.extract import extract, extract_shard
+from spotsigs.workers.engines import Serial
 
 FEW = 100  # documents in the run that loads the kernels
 

@@ -17,8 +17,14 @@ PACKAGES = ("spotsigs", "baselines", "data", "experiments")
 EVERY = ("spotsigs.method", "spotsigs.runs.result", "experiments.resample", "experiments.evaluate")
 """Modules that decide the figures of every cell: from pages to pairs, decisions and quality."""
 DOORS = (
-    *("spotsigs.engines", "spotsigs.spelling", "spotsigs.errors", "spotsigs.defaults", "spotsigs.progress"),
-    *("spotsigs.runs.runner", "spotsigs.runs.stages", "spotsigs.runs.provenance", "spotsigs.output_files"),
+    *(
+        "spotsigs.workers.engines",
+        "spotsigs.spelling",
+        "spotsigs.errors",
+        "spotsigs.defaults",
+        "spotsigs.workers.progress",
+    ),
+    *("spotsigs.runs.runner", "spotsigs.runs.stages", "spotsigs.runs.provenance", "spotsigs.reports.output_files"),
     *("experiments.config", "experiments.run_folders", "experiments.show", "experiments.claims"),
 )
 """Modules and packages that decide no figure: where tasks run, how options are typed and results are shown."""

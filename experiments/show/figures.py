@@ -17,7 +17,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
-from spotsigs.output_files import replacing, write_csv
+from spotsigs.reports.output_files import replacing, write_csv
 
 logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs each glyph of a PDF
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from experiments.claims.judged_claims import Judged, summary
 from experiments.claims.ledger import command_of
 from experiments.show.tables import Column, Table
-from spotsigs.output_files import read_json
+from spotsigs.reports.output_files import read_json
 
 FINDING = "What the reproduction finds is in [README](../README.md#what-the-reproduction-finds).\n"
 UNLISTED = ("cells", "runs", "variants", "threshold")

@@ -18,7 +18,7 @@ from experiments.claims.facts import read_facts
 from experiments.claims.published import published
 from experiments.claims.verdicts import Verdict
 from spotsigs import __version__
-from spotsigs.output_files import read_json, write_text
+from spotsigs.reports.output_files import read_json, write_text
 
 ROOT = Path(__file__).parents[2]
 CITATION = ROOT / "CITATION.cff"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-from spotsigs.output_files import write_csv, write_text
+from spotsigs.reports.output_files import write_csv, write_text
 
 HEADER = (
     *("collection", "method", "list", "a", "b"),

@@ -10,7 +10,7 @@ from typing import Any
 from experiments.claims.published import published_row
 from experiments.show.table1_row import ROW
 from experiments.show.tables import MEASURED, PUBLISHED, QUALITY, TIMES, Column, Table, band_text
-from spotsigs.output_files import write_json
+from spotsigs.reports.output_files import write_json
 from spotsigs.runs.provenance import provenance
 from spotsigs.runs.summary import shown_path
 

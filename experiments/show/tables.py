@@ -13,7 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from spotsigs.output_files import replacing, write_csv
+from spotsigs.reports.output_files import replacing, write_csv
 
 ABSENT = "n/a"
 QUALITY = ("precision", "recall", "f1")

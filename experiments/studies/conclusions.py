@@ -8,7 +8,7 @@ from typing import ClassVar
 from experiments.claims.judged_claims import judge_all, summary, write_ledger
 from experiments.config import Experiment, Settings
 from experiments.show.overview import overview
-from spotsigs.output_files import write_text
+from spotsigs.reports.output_files import write_text
 
 
 @dataclass(frozen=True, kw_only=True)

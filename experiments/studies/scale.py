@@ -23,19 +23,19 @@ from experiments.studies import more_workers
 from experiments.studies.more_workers import MeasuredRun, run_command, runs_of
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
+from spotsigs.clustering.in_memory import Matched
 from spotsigs.clustering.tables import write_tables
-from spotsigs.engines import end_workers
 from spotsigs.errors import require
-from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.jsonl import Jsonl
-from spotsigs.in_memory import Matched
 from spotsigs.outofcore.pair_files import PairFiles
 from spotsigs.outofcore.pipeline import Store, fitting
 from spotsigs.outofcore.segments import Segments
 from spotsigs.outofcore.vectorize import parse_memory
-from spotsigs.output_files import write_json
-from spotsigs.progress import Progress
+from spotsigs.reports.output_files import write_json
 from spotsigs.signatures.idf import IdfFilter
+from spotsigs.storage.exact_duplicates import Sameness
+from spotsigs.workers.engines import end_workers
+from spotsigs.workers.progress import Progress
 
 STAGES = ("extract", "layout", "join", "clusters", "tables")
 STAGE_OF = {"memory": "extract", "layout": "layout", "join": "join"}

@@ -17,12 +17,12 @@ from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import distinct, over_blocks
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import _numbered, _rank
-from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.matching import leader_kernels as kernels
 from spotsigs.matching.bounds import prefixes, rarity_classes
 from spotsigs.matching.leader_kernels import Indexed, LeaderIndex, Prefixed, Units
 from spotsigs.records import Clusters, FloatArray, IntArray, Overlap, Pairs, Vectors
 from spotsigs.signatures.contained import NO_RULE, RemovalRule
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 
 
 class LeaderOptions(NamedTuple):

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import all_cores, renumbered
-from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
 from spotsigs.matching.join_driver import LONGEST, weight_to_share
 from spotsigs.matching.join_kernels import Rows, fold_unshared, folded_sizes
@@ -40,6 +39,7 @@ from spotsigs.records import (
 from spotsigs.storage.locations import absolute, as_path
 from spotsigs.storage.store import Reader, Writer, claim, entry_spans, fingerprint, open_vectors, opened, remove_tree
 from spotsigs.storage.tasks import JOB, Job, resumable, run_tasks
+from spotsigs.workers.engines import Engine
 
 BYTES_AN_ENTRY = 28
 """Bytes that a join uses for each entry: ids, their numbers, counts, and tables of signatures."""

@@ -15,12 +15,10 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from spotsigs.clustering.in_memory import Matched
 from spotsigs.clustering.leaders import LeaderOptions
 from spotsigs.contracts import Collection, CollectionScheme
-from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine, end_workers
 from spotsigs.errors import InputError, counted, reason, require, system_errors
-from spotsigs.exact_duplicates import ExactDuplicates
-from spotsigs.in_memory import Matched
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
 from spotsigs.outofcore.block_join import join_store
@@ -41,12 +39,14 @@ from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_removal import TemplateRemoval
 from spotsigs.spelling import option
 from spotsigs.storage.atomic import alone, failed_path
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.identity import difference, identity, restored
 from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
 from spotsigs.storage.store import Reader, StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
 from spotsigs.storage.tasks import JOB, in_caller
 from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, page_size_limit
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine, end_workers
 
 log = logging.getLogger(__name__)
 

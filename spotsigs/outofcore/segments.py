@@ -17,19 +17,19 @@ from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.arrays.csr import row_sums
 from spotsigs.contracts import Collection, Shard, SignatureScheme
-from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
-from spotsigs.exact_duplicates import WORDS, ExactDuplicates, Sameness
-from spotsigs.progress import progress
 from spotsigs.records import Document, Skipped, WordGrams
 from spotsigs.signatures.extract import REFERENCE, extract_parts, grams_a_shard, strict_error, unique_names
 from spotsigs.signatures.languages import count_in_shingles
+from spotsigs.storage.exact_duplicates import WORDS, ExactDuplicates, Sameness
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
 from spotsigs.storage.store import Reader, claim, opened, save_signatures, unsealed
 from spotsigs.storage.tasks import mark_resumed, run_tasks
 from spotsigs.text.size_limits import largest_page, largest_unit, page_size_limit
 from spotsigs.text.tokens import tokenize
+from spotsigs.workers.engines import Engine
+from spotsigs.workers.progress import progress
 
 _SOURCE = "source.json"
 SCHEMA = 2

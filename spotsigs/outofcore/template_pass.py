@@ -24,9 +24,7 @@ from numpy.typing import NDArray
 from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.parallel import begins
 from spotsigs.contracts import CollectionScheme
-from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
-from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.outofcore.segments import Segments
 from spotsigs.records import Signatures
 from spotsigs.signatures.sections import sections_of
@@ -34,6 +32,7 @@ from spotsigs.signatures.sites import sites_of
 from spotsigs.signatures.template_kernels import PageFeatures, PageLinks
 from spotsigs.signatures.template_removal import PageIndex
 from spotsigs.storage.atomic import staging_folder
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, exists, sizes
 from spotsigs.storage.store import (
@@ -49,6 +48,7 @@ from spotsigs.storage.store import (
     writing,
 )
 from spotsigs.storage.tasks import Job, mark_resumed, resumable, run_tasks
+from spotsigs.workers.engines import Engine
 
 RULES = 13
 """Version of the rules. A new version replaces signatures that an earlier release computed from the same outlines."""

@@ -28,12 +28,11 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import begins, concatenated, gather
-from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError
-from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.matching.bounds import rarity_classes
 from spotsigs.outofcore.segments import Segments
 from spotsigs.signatures.idf import IdfFilter
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path
 from spotsigs.storage.store import (
@@ -47,6 +46,7 @@ from spotsigs.storage.store import (
     writing,
 )
 from spotsigs.storage.tasks import Job, resumable, run_tasks
+from spotsigs.workers.engines import Engine, Serial
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 

@@ -1,1 +1,1 @@
-"""HTML pages that show clusters and pairs."""
+"""What is shown: tables, HTML pages of clusters and pairs, lines on the terminal."""

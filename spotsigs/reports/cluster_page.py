@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from spotsigs.arrays.csr import row_starts
 from spotsigs.clustering.clusters import Cohesion, cohesion
 from spotsigs.contracts import SignatureScheme
-from spotsigs.output_files import replacing
 from spotsigs.records import Clusters, Measure, Overlap, Pairs
+from spotsigs.reports.output_files import replacing
 from spotsigs.text.tokens import tokenize
 
 TEMPLATES = Path(__file__).parent / "templates"

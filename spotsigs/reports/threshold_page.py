@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.clustering.clusters import cohesion
+from spotsigs.clustering.in_memory import Matched
 from spotsigs.contracts import SignatureScheme
 from spotsigs.evaluation.documents import count_stories
 from spotsigs.evaluation.metrics import micro_averages, tallies
 from spotsigs.evaluation.text_lost import MOST_LOST, is_much
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
-from spotsigs.in_memory import Matched
 from spotsigs.method import Method
-from spotsigs.output_files import replacing, write_csv
 from spotsigs.records import Pairs, Signatures, Truth
 from spotsigs.reports.charts import LogAxis, histogram
 from spotsigs.reports.cluster_page import collapsed, common_prefix, packed, rendered
+from spotsigs.reports.output_files import replacing, write_csv
 
 PAGE = "threshold.html"
 """Name of the page."""

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.engines import ClusterEngine, Engine
 from spotsigs.formats.input_files import InputFile
 from spotsigs.formats.writers import COPY
 from spotsigs.records import Document
 from spotsigs.signatures.extract import is_readable, name_hash
 from spotsigs.storage.tasks import run_tasks
 from spotsigs.text.size_limits import largest_page, largest_unit, page_size_limit
+from spotsigs.workers.engines import ClusterEngine, Engine
 
 TASK_BYTES = 1 << 25
 """Bytes of files below which a task takes further ones."""

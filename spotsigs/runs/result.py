@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from spotsigs.arrays.row_blocks import is_identity
 from spotsigs.clustering.clusters import Cohesion, cohesion
 from spotsigs.clustering.decisions import Decisions
+from spotsigs.clustering.in_memory import Matched
 from spotsigs.contracts import Collection, VectorCollection
 from spotsigs.evaluation.metrics import FIGURES, Quality, evaluate
 from spotsigs.evaluation.text_lost import TextLost
-from spotsigs.in_memory import Matched
 from spotsigs.method import Method
 from spotsigs.records import Signatures, Truth
 from spotsigs.runs.provenance import MIB

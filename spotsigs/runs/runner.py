@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from spotsigs import terminal
 from spotsigs.clustering.decisions import BY_SCORE, Keep, is_unordered
+from spotsigs.clustering.in_memory import Joined
 from spotsigs.clustering.tables import write_tables
 from spotsigs.contracts import CopyableCollection
 from spotsigs.errors import require
 from spotsigs.evaluation.metrics import Interval
 from spotsigs.evaluation.text_lost import MOST_BYTES, TextLost, text_lost
 from spotsigs.formats.writers import copy_errors, prepare_copy, print_kept, publish_copy, require_free
-from spotsigs.in_memory import Joined
 from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import largest_unit_within
-from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
+from spotsigs.reports import terminal
+from spotsigs.reports.output_files import publishing, write_csv, write_json, write_text, writing
 from spotsigs.runs.copy_tasks import JudgedBy, copied_by_tasks
 from spotsigs.runs.provenance import TreeMemory, provenance
 from spotsigs.runs.result import Result

@@ -13,13 +13,12 @@ from typing import Any, cast
 import numpy as np
 
 from spotsigs.clustering.clusters import ClusterMethod
+from spotsigs.clustering.in_memory import Joined
 from spotsigs.compile import prepare, steps_of
 from spotsigs.contracts import Collection, Referenced, VectorCollection
-from spotsigs.engines import Engine, Serial, end_workers
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.text_lost import MOST_BYTES
 from spotsigs.formats.folder import Folder
-from spotsigs.in_memory import Joined
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
 from spotsigs.records import Corpus, Vectors
@@ -30,6 +29,7 @@ from spotsigs.signatures.extract import texts
 from spotsigs.spelling import option
 from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, as_path, is_remote
 from spotsigs.storage.tasks import in_caller
+from spotsigs.workers.engines import Engine, Serial, end_workers
 
 log = logging.getLogger(__name__)
 

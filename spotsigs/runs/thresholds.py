@@ -11,7 +11,7 @@ from spotsigs.evaluation.text_lost import shares_lost
 from spotsigs.evaluation.threshold import FLOOR
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
-from spotsigs.output_files import publishing, write_json, writing
+from spotsigs.reports.output_files import publishing, write_json, writing
 from spotsigs.reports.threshold_page import PAGE, compare_thresholds, write_threshold_page
 from spotsigs.runs.provenance import provenance
 from spotsigs.runs.stages import Run, readable_texts

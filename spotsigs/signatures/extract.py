@@ -19,18 +19,18 @@ from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import concatenated
 from spotsigs.contracts import Collection, CollectionScheme, MarkedText, Shard, SignatureScheme
-from spotsigs.engines import Engine
 from spotsigs.errors import InputError, counted, require
-from spotsigs.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.records import Document, Phrases, Signatures, Skipped, Tokens, WordGrams
 from spotsigs.signatures.contained import phrases_of
 from spotsigs.signatures.sections import sections_of
 from spotsigs.signatures.sites import site_of, sites_of
 from spotsigs.spelling import option
+from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.storage.tasks import run_tasks
 from spotsigs.text.checksums import checksums
 from spotsigs.text.hashing import hash_sentences, hash_shingles
 from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
+from spotsigs.workers.engines import Engine
 
 GRAM_WORDS = 5
 """Words of a gram of `WordGrams`."""

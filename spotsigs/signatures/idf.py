@@ -12,8 +12,8 @@ from spotsigs.arrays.arrow import numbers, values
 from spotsigs.arrays.csr import row_starts
 from spotsigs.defaults import BAND
 from spotsigs.errors import as_choice, as_count, as_number, require
-from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.records import Signatures, Vectors
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 
 FEWEST = 32
 """Least number of documents with an IDF band.

@@ -34,10 +34,10 @@ from numpy.typing import DTypeLike, NDArray
 from spotsigs.arrays.arrow import numbers, text
 from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.errors import InputError, reason, require, system_errors
-from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.records import Phrases, RowNumbers, Signatures, Skipped, Vectors, WordGrams, unchecked
 from spotsigs.storage import locations
 from spotsigs.storage.atomic import create, destination, is_empty, staging_folder
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.locations import as_path, checksum, is_remote
 
 FORMAT = "spotsigs store"

@@ -44,12 +44,12 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import psutil
 
-from spotsigs.engines import Engine, Processes
 from spotsigs.errors import InputError
-from spotsigs.progress import progress
 from spotsigs.storage.atomic import replacing, staging_folder
 from spotsigs.storage.locations import as_path, exists
 from spotsigs.storage.store import Reader, Writer, claim, opened, remove_tree, writing
+from spotsigs.workers.engines import Engine, Processes
+from spotsigs.workers.progress import progress
 
 JOB = "job.json"
 """File of a job's folder with the identity of its input."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.types import Bytes, UInt64s
-from spotsigs.exact_duplicates import WORDS
 from spotsigs.records import Document
+from spotsigs.storage.exact_duplicates import WORDS
 from spotsigs.text.tokens import code_point
 
 _SPACE = 32

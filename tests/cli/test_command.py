@@ -15,14 +15,16 @@ import pyarrow.parquet as pq
 import pytest
 from in_process import ROOT, command, process, started
 
-from spotsigs import dedup, progress, terminal
-from spotsigs.cli import VERBS, main, parser, planned
+from spotsigs import dedup
 from spotsigs.compile import STEPS
+from spotsigs.doors.cli import VERBS, main, parser, planned
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import format_of
 from spotsigs.outofcore.pipeline import Store
+from spotsigs.reports import terminal
+from spotsigs.reports.terminal import expand_home
 from spotsigs.storage.manifest import MANIFEST
-from spotsigs.terminal import expand_home
+from spotsigs.workers import progress
 
 TINY = ROOT / "data" / "tiny"
 
@@ -152,7 +154,7 @@ def test_help_has_an_example_that_parses(verb, capsys):
 @pytest.mark.parametrize("words", [["--help"], ["--version"]])
 def test_help_and_version_import_nothing_heavy(words):
     code = (
-        "import sys; from spotsigs.cli import main\n"
+        "import sys; from spotsigs.doors.cli import main\n"
         "try: main(sys.argv[1:])\n"
         "except SystemExit: pass\n"
         "heavy = {'numpy', 'numba', 'scipy', 'pyarrow', 'pandas', 'hydra', 'omegaconf', 'yaml', 'email', 'ssl'}\n"
@@ -169,7 +171,7 @@ def test_the_package_imports_nothing_before_it_is_used():
 
 IN_TURN = """
 import json, sys
-from spotsigs.cli import main
+from spotsigs.doors.cli import main
 for words in json.loads(sys.argv[1]): main(words)
 """
 
@@ -390,7 +392,7 @@ def test_each_line_of_a_log_of_json_is_an_object(tmp_path):
 COUNTED = """
 import gc, sys
 from numba.core.dispatcher import Dispatcher
-from spotsigs import cli
+from spotsigs.doors import cli
 from spotsigs.compile import STEPS
 
 def signatures():

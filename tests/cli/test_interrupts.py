@@ -12,7 +12,7 @@ import time
 import pytest
 from in_process import ROOT, process, started
 
-from spotsigs import terminal
+from spotsigs.reports import terminal
 from spotsigs.spelling import command_spelling
 
 TINY = ROOT / "data" / "tiny"
@@ -48,7 +48,7 @@ def check_stopped(folder, run, sent, where):
 WAITS = """
 import sys, time
 import spotsigs.runs.runner as runner
-from spotsigs import terminal
+from spotsigs.reports import terminal
 terminal.FINISH_SECONDS = 2.0
 name, *words = sys.argv[1:]
 step = getattr(runner, name)
@@ -179,7 +179,7 @@ def test_a_folder_that_another_program_fills_during_a_run_is_not_replaced(tmp_pa
 def test_a_kernel_that_a_signal_interrupts_while_it_is_compiled_prints_no_traceback():
     """LLVM calls back: the interrupt was printed as an exception that is ignored."""
     code = (
-        "import ctypes, os, signal, time\nfrom spotsigs import terminal\nterminal.end_on_interrupt()\n"
+        "import ctypes, os, signal, time\nfrom spotsigs.reports import terminal\nterminal.end_on_interrupt()\n"
         "ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT) or time.sleep(9))()\ntime.sleep(9)\n"
     )
     done = process(program=("-c", code))

@@ -19,7 +19,7 @@ from archives import EVERY_FILE, PACK, file_of, jsonl
 from folders import contents, rows_of
 from in_process import started
 
-from spotsigs.cli import main
+from spotsigs.doors.cli import main
 from spotsigs.errors import InputError
 from spotsigs.storage import locations
 from spotsigs.storage.locations import as_path, files_below

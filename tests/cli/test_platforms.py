@@ -19,7 +19,7 @@ import pytest
 from archives import packed, warc_record
 from in_process import ROOT, process
 
-from spotsigs import kernel_cache
+from spotsigs.arrays import kernel_cache
 
 USE = """
 import spotsigs
@@ -134,7 +134,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from pathlib import Path
-from spotsigs.kernel_cache import delete_outdated_kernels
+from spotsigs.arrays.kernel_cache import delete_outdated_kernels
 
 delete_outdated_kernels(Path(__file__).parent)
 

@@ -10,7 +10,7 @@ import pytest
 from in_process import front_door, process
 
 import spotsigs
-from spotsigs.terminal import COMPILING
+from spotsigs.reports.terminal import COMPILING
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_a_single_run_imports_neither_plots_nor_frames(tmp_path):
 
 def test_a_run_prints_once_that_it_compiles(tmp_path):
     code = (
-        "import sys; from spotsigs.terminal import announce_compilation; announce_compilation(sys.stdout);"
+        "import sys; from spotsigs.reports.terminal import announce_compilation; announce_compilation(sys.stdout);"
         "from numba import njit; one = njit(lambda x: x); one(1); one(1.0); one(1)"
     )
     assert process(program=("-c", code)).stdout.splitlines() == [COMPILING]

@@ -14,8 +14,8 @@ from strategies import by_rows
 from strategies import pairs_of as pairs_by_rows
 
 from spotsigs import near_duplicates
-from spotsigs.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.records import Document, Pairs, Signatures
+from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.text.checksums import checksums, squeezed
 
 BRIDGE = "<p>The council has approved the plan for a new bridge that will be built by the spring.</p>"

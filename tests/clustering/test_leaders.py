@@ -18,10 +18,10 @@ from spotsigs import cluster
 from spotsigs.clustering.counting import CountingPairs
 from spotsigs.clustering.decisions import Keep, decide
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
-from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.outofcore.leaders import leaders_on_disk
 from spotsigs.records import MOST_PAIRS, Pairs, Vectors
 from spotsigs.signatures.contained import NO_RULE, Contents
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 
 
 def sets_of(n, draw):

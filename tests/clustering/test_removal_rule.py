@@ -17,13 +17,13 @@ from test_sections import WAYS
 
 import spotsigs
 from spotsigs.contracts import SignatureScheme
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.method import Method
 from spotsigs.records import Phrases
 from spotsigs.signatures.contained import NO_RULE, contents_of, phrases_of
 from spotsigs.signatures.extract import cutter, texts, texts_for
 from spotsigs.text.tokens import tokenize
+from spotsigs.workers.engines import Serial
 
 WORDS = ["the", "a", "story", "of", "one", "two"]
 TAU, LEAST = 0.44, 0.3

@@ -11,8 +11,8 @@ from spotsigs.arrays.arrow import known_numbers, lines, text
 from spotsigs.clustering import tables
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide
-from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.records import Measure, Overlap
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 
 TABLES = {
     "pairs.parquet",

@@ -13,10 +13,10 @@ from runs import configured
 
 from data.truth import truth_of_pairs
 from spotsigs.clustering.clusters import cluster
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.evaluation.metrics import evaluate
 from spotsigs.records import Pairs, Truth
+from spotsigs.workers.engines import Serial
 
 STORIES = {"a1": "a", "a2": "a", "a3": "a", "b1": "b", "b2": "b", "c1": "c"}
 TEXTS = {

@@ -23,13 +23,13 @@ from experiments.harness.printed_algorithm import algorithm1
 from experiments.harness.result_cache import ResultCache, Task
 from experiments.harness.timing import cost, quotient, time_extraction, time_matcher
 from spotsigs.contracts import Matcher
-from spotsigs.engines import Serial
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.method import Method
 from spotsigs.records import Pairs
 from spotsigs.runs.result import Result
 from spotsigs.runs.stages import Output, Run, compute
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.workers.engines import Serial
 
 ROOT = Path(__file__).parents[2]
 

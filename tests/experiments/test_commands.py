@@ -22,7 +22,7 @@ import zstandard
 from archives import packed, warc_record
 from in_process import command, front_door
 
-from spotsigs.cli import VERBS
+from spotsigs.doors.cli import VERBS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -18,7 +18,6 @@ from experiments.resample import RESAMPLES, Levels, PairsOfLevels, crossed_avera
 from experiments.studies.compared_methods import OnCollection
 from experiments.studies.comparison import MethodComparison
 from spotsigs.contracts import ThresholdMatcher
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.evaluation.metrics import MEASURES, ends, evaluate
 from spotsigs.matching.algorithm1 import SpotSigs
@@ -26,6 +25,7 @@ from spotsigs.matching.prefix_join import SpotSigsTight, self_join
 from spotsigs.method import Method
 from spotsigs.records import Pairs, Truth
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.workers.engines import Serial
 
 
 def drawn_curve(seed=0, clusters=12, taus=(0.2, 0.4, 0.6)):

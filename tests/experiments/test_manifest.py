@@ -113,7 +113,7 @@ def test_an_experiment_uses_its_methods_and_collections_and_no_command():
     code = code_of("figure5")
     used = ("conf/experiment/figure5.yaml", "baselines/cosine.py", "experiments/studies/comparison.py")
     assert {*used, "data/collections/republished.py", "conf/data/newsframes.yaml"} <= {*code}
-    assert not {"spotsigs/cli.py", "experiments/main.py", "baselines/lsh.py"} & {*code}
+    assert not {"spotsigs/doors/cli.py", "experiments/main.py", "baselines/lsh.py"} & {*code}
     assert state("figure5", HEAD) == "figure5: current"
     assert state("figure5", "0" * 40) == "figure5: unknown"
 

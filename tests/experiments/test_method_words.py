@@ -10,7 +10,7 @@ from runs import configured
 from strategies import examples
 
 from experiments.config import override
-from spotsigs.cli import method_of, parser
+from spotsigs.doors.cli import method_of, parser
 from spotsigs.spelling import command_spelling
 
 CONF = Path(__file__).parents[2] / "conf"

@@ -11,10 +11,10 @@ from in_process import process
 from data.collections.synthetic import BLOCK, Synthetic, write_jsonl
 from experiments.harness.machine_load import TracedMemory
 from experiments.studies.scale import read_trace, stage_rows
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.output_files import read_json
 from spotsigs.records import Document
+from spotsigs.reports.output_files import read_json
+from spotsigs.workers.engines import Serial
 
 
 def test_pages_do_not_depend_on_order_or_shards():

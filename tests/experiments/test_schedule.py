@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from experiments.harness.schedule import CALLING_PROCESS, StageLog, makespan, planned, read_log, simulated, work_of
-from spotsigs.engines import Serial
 from spotsigs.storage.tasks import in_caller, run_tasks, task_log
+from spotsigs.workers.engines import Serial
 
 seconds = st.integers(1, 20).map(float)
 

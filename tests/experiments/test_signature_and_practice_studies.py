@@ -18,12 +18,12 @@ from data.collections.gold import Gold
 from data.collections.newsframes.density import density
 from experiments.config import composed, method_of
 from experiments.harness.extracted_collections import Source, read_together
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Vectors
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText, visible_text
+from spotsigs.workers.engines import Serial
 
 CONF = Path(__file__).parents[2] / "conf"
 TINY = ["workers=1", "engine=serial"]

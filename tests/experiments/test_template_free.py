@@ -12,11 +12,11 @@ from test_newsframes import collection, tarballs  # noqa: F401
 from data.collections.gold import Gold
 from experiments.harness.template_free import FINDER, TemplateFree, remaining_text
 from spotsigs.contracts import Collection
-from spotsigs.engines import Serial
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.template_removal import TemplateRemoval
 from spotsigs.text.tokens import tokenize, tokenize_marked
 from spotsigs.text.visible import VisibleText, visible_text
+from spotsigs.workers.engines import Serial
 
 
 def test_the_text_has_the_shingles_that_remain(tmp_path):

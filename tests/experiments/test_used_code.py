@@ -20,7 +20,7 @@ def test_a_method_uses_its_modules_and_the_data_beside_them():
     files = files_of("data=gold", "matcher=lsh_native")
     assert {"baselines/lsh_native.py", "spotsigs/signatures/spots.py", "spotsigs/text/visible.py"} <= files
     assert {"data/collections/gold/words.toml", "spotsigs/signatures/stopwords/smart.txt"} <= files
-    others = {"spotsigs/cli.py", "spotsigs/formats/warc.py", "experiments/main.py", "baselines/imatch.py"}
+    others = {"spotsigs/doors/cli.py", "spotsigs/formats/warc.py", "experiments/main.py", "baselines/imatch.py"}
     assert not files & others
     assert all((ROOT / name).exists() for name in others - {"spotsigs/formats/warc.py"})
     assert "baselines/imatch.py" in files_of("data=gold", "matcher=imatch")

@@ -28,7 +28,7 @@ from strategies import examples
 from warcio.archiveiterator import ArchiveIterator
 
 import spotsigs
-from spotsigs.cli import main
+from spotsigs.doors.cli import main
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import FORMATS
 from spotsigs.records import Skipped

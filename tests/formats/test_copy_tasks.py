@@ -7,7 +7,6 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.folder import Folder
 from spotsigs.formats.jsonl import Jsonl
@@ -17,6 +16,7 @@ from spotsigs.runs.copy_tasks import JudgedBy, copied_by_tasks
 from spotsigs.signatures.extract import name_hash, unique_ids
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Engine, Serial
 
 
 class TwoWorkers(Serial):

@@ -22,7 +22,7 @@ import zstandard
 from archives import PACK, archive, crawl, file_of, ids, packed, read, warc_record, write_copy
 from test_writers import contents
 
-from spotsigs.cli import DO, main, parser
+from spotsigs.doors.cli import DO, main, parser
 from spotsigs.errors import InputError
 from spotsigs.formats.compression import Members, open_bytes
 from spotsigs.formats.csv_files import Csv

@@ -13,7 +13,6 @@ import pytest
 from archives import EVERY_FILE, MAKES, PACK, file_of, ids, read, texts, write_copy
 from faults import Denied, denying
 
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.compression import open_bytes
 from spotsigs.formats.detect_format import FORMATS
@@ -24,6 +23,7 @@ from spotsigs.formats.writers import target_of
 from spotsigs.signatures.extract import extract, is_readable
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import MainText
+from spotsigs.workers.engines import Serial
 
 N = 30
 

@@ -15,8 +15,8 @@ from strategies import MULTISETS, by_rows, examples, vectors_of
 from test_cluster_page import blocks_of, unpacked
 
 from spotsigs import dedup, near_duplicates
-from spotsigs.cli import main
 from spotsigs.clustering.clusters import cluster
+from spotsigs.doors.cli import main
 from spotsigs.errors import InputError
 from spotsigs.matching.containment import Containment
 from spotsigs.records import Corpus

@@ -15,7 +15,7 @@ from baselines.lcs.lcs_method import Lcs
 from baselines.lsh import Lsh
 from baselines.lsh_native import LshNative
 from baselines.simhash import SimHash
-from spotsigs.in_memory import Joined
+from spotsigs.clustering.in_memory import Joined
 from spotsigs.matching.algorithm1 import COUNTERS, SpotSigs
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.containment import Containment

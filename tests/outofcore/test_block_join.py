@@ -13,7 +13,6 @@ from stores import Elsewhere, StopsAt, edited_copies, save_vectors, segments_of
 from strategies import TAUS, borderline_collections, collections, examples, is_long, triples, vectors_of
 
 from spotsigs.clustering.clusters import cluster
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.matching.bounds import rarity_classes
 from spotsigs.matching.brute_force import BruteForce
@@ -32,6 +31,7 @@ from spotsigs.outofcore.vectorize import build_vectors
 from spotsigs.records import Corpus, Signatures, Vectors
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.storage.store import cut_rows, open_vectors
+from spotsigs.workers.engines import Serial
 
 SMALL = 20_000
 LARGE = 10**9

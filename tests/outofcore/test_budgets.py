@@ -25,7 +25,6 @@ import pytest
 import zstandard
 from archives import arc_record, warc_record
 
-from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import FORMATS
 from spotsigs.outofcore.pipeline import LEAST, PROGRAM, data_budget, largest_unit_within, require_units
@@ -35,6 +34,7 @@ from spotsigs.records import Document, Skipped
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.size_limits import BUDGET_PAGE, page_size_limit
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Processes, Serial
 
 LIMIT = 1 << 16
 BIG = b"<p>the page is a long one " * (1 << 19)

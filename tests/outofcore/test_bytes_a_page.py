@@ -9,10 +9,10 @@ from spotsigs.arrays import row_blocks as spans
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide, priority
 from spotsigs.clustering.tables import write_tables
-from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.outofcore.pair_files import PairFiles
 from spotsigs.outofcore.pipeline import BYTES_A_RESULT
 from spotsigs.records import Overlap
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.store import opened, writing
 
 FEW, MANY = 100_000, 200_000

@@ -57,7 +57,7 @@ def test_of_two_claims_the_first_one_stays(remote, tmp_path, monkeypatch):
 WORKING = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
-from spotsigs.engines import Dask, Processes, Ray
+from spotsigs.workers.engines import Dask, Processes, Ray
 
 def work(task):
     import os, time

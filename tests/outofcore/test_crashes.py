@@ -25,7 +25,7 @@ ON_DISK = """
 import sys
 from pathlib import Path
 from spotsigs.formats.jsonl import Jsonl
-from spotsigs.engines import Dask, Processes, Serial
+from spotsigs.workers.engines import Dask, Processes, Serial
 from spotsigs.outofcore.pipeline import Store
 from spotsigs.clustering.tables import write_pairs
 from spotsigs.method import Method
@@ -275,8 +275,8 @@ READING = (
     + """
 sys.argv = ["run.py", *sys.argv[1:]]
 import runpy
-import spotsigs.engines
-one_by_one = spotsigs.engines.in_task_order
+import spotsigs.workers.engines
+one_by_one = spotsigs.workers.engines.in_task_order
 
 def watched(*given, **named):
     for number, result in enumerate(one_by_one(*given, **named)):
@@ -284,7 +284,7 @@ def watched(*given, **named):
             print("reading", flush=True)
         yield result
 
-spotsigs.engines.in_task_order = watched
+spotsigs.workers.engines.in_task_order = watched
 runpy.run_path("run.py", run_name="__main__")
 """
 )
@@ -333,11 +333,11 @@ def test_an_interrupted_run_ends_soon_and_no_worker_remains(stage, to_all, large
 
 CROWDED = """
 import sys, time
-import spotsigs.engines
-in_order = spotsigs.engines.in_task_order
+from spotsigs.workers import engines
+in_order = engines.in_task_order
 # more than the pool hands to its workers at once, so that tasks always wait
-spotsigs.engines.in_task_order = lambda submit, tasks, window, interrupted: in_order(submit, tasks, 60, interrupted)
-results = spotsigs.engines.Processes(workers=2).map(time.sleep, [0] * 5 + [600] * 95)
+engines.in_task_order = lambda submit, tasks, window, interrupted: in_order(submit, tasks, 60, interrupted)
+results = engines.Processes(workers=2).map(time.sleep, [0] * 5 + [600] * 95)
 [next(results) for _ in range(3)]
 try:
     results.throw(KeyboardInterrupt)

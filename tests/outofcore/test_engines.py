@@ -19,12 +19,12 @@ import pytest
 from stores import PARTS, content, edited_copies, save_vectors, stories, written
 from strategies import triples
 
-from spotsigs.engines import Dask, Processes, Ray, Serial, in_task_order, run_alone
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore import block_join, segments, vectorize
 from spotsigs.outofcore.block_join import join_store
 from spotsigs.records import Corpus
+from spotsigs.workers.engines import Dask, Processes, Ray, Serial, in_task_order, run_alone
 
 
 def available(module):
@@ -275,7 +275,7 @@ def test_a_function_alone_has_a_process_of_its_own_and_a_limit():
 @pytest.mark.long
 @pytest.mark.skipif(not available("distributed"), reason="needs distributed")
 def test_dask_leaves_no_folder_of_its_own(tmp_path):
-    code = "from spotsigs.engines import Dask; print(list(Dask(workers=2).map(abs, [-1, -2])))"
+    code = "from spotsigs.workers.engines import Dask; print(list(Dask(workers=2).map(abs, [-1, -2])))"
     guarded = f"if __name__ == '__main__':\n    {code.replace('; ', chr(10) + '    ')}\n"
     (tmp_path / "run.py").write_text(guarded)
     (tmp_path / "scratch").mkdir()

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from spotsigs.exact_duplicates import Sameness
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.storage.exact_duplicates import Sameness
 from spotsigs.storage.identity import difference, identity, values_of
 
 

@@ -21,8 +21,7 @@ from in_process import process
 from runs import ran, same
 from stores import MEMORY, PARTS, edited_copies, match_on_disk, named, run, save_vectors, stories, written
 
-from spotsigs.cli import main
-from spotsigs.engines import Serial
+from spotsigs.doors.cli import main
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import FORMATS
 from spotsigs.formats.jsonl import Jsonl
@@ -33,6 +32,7 @@ from spotsigs.storage import store as stores
 from spotsigs.storage.locations import as_path, is_remote, sizes
 from spotsigs.storage.manifest import MANIFEST, write_manifest
 from spotsigs.storage.store import opened, remove_tree, writing
+from spotsigs.workers.engines import Serial
 
 ROOT = Path(__file__).parents[2]
 upath = pytest.importorskip("upath")

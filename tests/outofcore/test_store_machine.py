@@ -21,7 +21,6 @@ from in_process import started
 from stores import MEMORY, PARTS, match_on_disk, named, stories
 from strategies import examples, is_long
 
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.matching.brute_force import BruteForce
@@ -30,6 +29,7 @@ from spotsigs.records import Corpus
 from spotsigs.signatures.extract import extract
 from spotsigs.storage import atomic
 from spotsigs.storage.store import sealed, unsealed
+from spotsigs.workers.engines import Serial
 
 ROWS = stories(48)
 BATCH = 6
@@ -70,7 +70,7 @@ import sys
 from pathlib import Path
 from stores import MEMORY, PARTS, match_on_disk
 from spotsigs.formats.jsonl import Jsonl
-from spotsigs.engines import Serial
+from spotsigs.workers.engines import Serial
 
 for line in sys.stdin:
     folder, batch = line.rsplit(maxsplit=1)

@@ -10,13 +10,13 @@ import pytest
 from in_process import process
 from stores import MEMORY, PARTS, match_on_disk, run, segments_of, stories, written
 
-from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import LEAST, PROGRAM, data_budget, fitting
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.workers.engines import Dask, Processes, Serial
 
 
 @pytest.mark.parametrize("sets", [False, True])
@@ -111,7 +111,7 @@ def _pid(number):
 
 
 def test_workers_that_do_not_fit_are_left_out(monkeypatch):
-    monkeypatch.setattr("spotsigs.engines.all_cores", lambda: 16)
+    monkeypatch.setattr("spotsigs.workers.engines.all_cores", lambda: 16)
     assert fitting(Processes(workers=8), 10**12) == Processes(workers=8)
     assert fitting(Processes(workers=8), 2 * 10**9) == Processes(workers=2)
     assert fitting(Processes(workers=8), 5 * 10**8) == Serial()
@@ -126,7 +126,7 @@ import sys
 from pathlib import Path
 from data.collections.wt10g_like import Wt10gLike
 from spotsigs.outofcore.block_join import join_store
-from spotsigs.engines import Serial
+from spotsigs.workers.engines import Serial
 from spotsigs.outofcore.vectorize import build_vectors
 from spotsigs.outofcore.pipeline import data_budget
 from spotsigs.clustering.clusters import cluster

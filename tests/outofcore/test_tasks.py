@@ -10,8 +10,8 @@ import pytest
 
 from spotsigs.arrays import parallel
 from spotsigs.arrays.parallel import concatenated
-from spotsigs.engines import Processes, Serial
 from spotsigs.storage.tasks import Job, ToFile, in_caller, resumable, run_tasks, task_log
+from spotsigs.workers.engines import Processes, Serial
 
 
 class Block(NamedTuple):

@@ -17,9 +17,7 @@ from stores import Elsewhere, StopsAt, segments_of
 from test_block_join import rarity
 from test_store import change_versions
 
-from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
-from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.segments import extract_segments
 from spotsigs.outofcore.vectorize import build_vectors, parse_memory
@@ -27,7 +25,9 @@ from spotsigs.records import Signatures, Skipped
 from spotsigs.signatures.extract import concatenate, extract, unique_ids
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Processes, Serial
 
 MEMORY = 10**8
 

@@ -15,8 +15,8 @@ from browser import Browser, in_browser
 from runs import ran
 from strategies import pairs_of
 
-from spotsigs.cli import main as command
 from spotsigs.clustering.clusters import cluster
+from spotsigs.doors.cli import main as command
 from spotsigs.reports.cluster_page import Limits, common_prefix, located_spots, token_edges, write_cluster_page
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.tokens import tokenize

@@ -12,13 +12,13 @@ import pytest
 from in_process import process
 from stores import MEMORY, PARTS, match_on_disk, named, save_vectors, stories, written
 
-from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.outofcore.block_join import join_store
 from spotsigs.outofcore.pipeline import Store
 from spotsigs.records import Vectors
 from spotsigs.storage import store as store_module
 from spotsigs.storage.store import open_vectors, opened, sealed, unsealed
+from spotsigs.workers.engines import Processes, Serial
 
 TAU = 0.4
 

@@ -18,8 +18,8 @@ import zstandard
 from archives import warc_record
 
 from data.collections.fetching import files
-from spotsigs.api import near_duplicates
 from spotsigs.clustering.tables import harmless
+from spotsigs.doors.api import near_duplicates
 from spotsigs.formats.compression import open_bytes
 from spotsigs.formats.http_response import parse_response
 from spotsigs.formats.input_files import InputFile

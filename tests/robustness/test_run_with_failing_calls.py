@@ -15,7 +15,7 @@ from test_full_disk import files
 
 from experiments.config import sentence
 from spotsigs.errors import InputError
-from spotsigs.output_files import publishing
+from spotsigs.reports.output_files import publishing
 from spotsigs.storage import atomic
 
 CHOSEN = ["data=tiny", "engine=serial", "page=true"]

@@ -14,11 +14,11 @@ from in_process import front_door, process
 from stores import MEMORY, PARTS, match_on_disk, named, run, stories, written
 from strategies import is_long
 
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.outofcore.pipeline import Store, stored_segments
 from spotsigs.storage import atomic
 from spotsigs.storage.store import open_vectors
+from spotsigs.workers.engines import Serial
 
 TAU = 0.4
 

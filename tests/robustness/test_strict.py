@@ -11,7 +11,6 @@ from stores import match_on_disk
 from test_engines import ENGINES
 
 from spotsigs.contracts import Collection
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.segments import extract_segments, finished_segments
@@ -20,6 +19,7 @@ from spotsigs.signatures.extract import extract, extract_shard
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Serial
 
 PARTS = VisibleText(), SpotSignatures()
 PROSE = "The council has approved the plan for a new bridge that will be built by the end of the year."

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from stores import InMemory, match_on_disk
 from strategies import examples, rows_of_signatures
 
-from spotsigs.engines import Serial
-from spotsigs.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.records import Document
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter
@@ -22,9 +20,11 @@ from spotsigs.signatures.sites import site_of
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_kernels import FLOOR
 from spotsigs.signatures.template_removal import TemplateRemoval
+from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.storage.store import load_signatures
 from spotsigs.text.tokens import tokenize_marked
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Serial
 
 SCHEME = TemplateRemoval(signature=SpotSignatures(d=1, c=2))
 TAU = 0.25

@@ -10,7 +10,6 @@ from strategies import rows_of_signatures
 
 from baselines.shingles import Shingles
 from spotsigs.contracts import SignatureScheme
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.records import Tokens
 from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
@@ -18,6 +17,7 @@ from spotsigs.signatures.extract import extract
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.tokens import tokenize
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Serial
 
 MENU = "".join(f"<li><a href=/{k}>Section number {k}</a></li>" for k in range(12))
 LEGAL = "<p>The site is a service of the publisher and the terms of use are on the page of the legal office.</p>"

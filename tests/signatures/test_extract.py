@@ -13,13 +13,13 @@ from stores import InMemory
 from strategies import examples, rows_of_signatures
 
 from baselines.shingles import Shingles
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.records import Document, Signatures, Skipped
 from spotsigs.signatures.extract import concatenate, count_signatures, extract, extract_shard, read_texts, unique_ids
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Serial
 
 
 def page(name, html="<p>The cat sat on the mat and the dog is a friend of the cat.", **kwargs):

@@ -11,17 +11,17 @@ from stores import match_on_disk, written
 from strategies import by_rows
 
 import spotsigs
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.exact_duplicates import Sameness
 from spotsigs.outofcore.pipeline import Store
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import IN_SHINGLES, RAREST, language_of, languages, stopwords_of
 from spotsigs.signatures.main_content import TEXT, MainContent
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_removal import TemplateRemoval
+from spotsigs.storage.exact_duplicates import Sameness
 from spotsigs.text.tokens import tokenize
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Serial
 
 # From the Universal Declaration of Human Rights (United Nations, 1948), which is in the public domain.
 REAL = {
@@ -163,7 +163,7 @@ def test_a_language_without_a_list_is_refused():
 
 
 def test_the_command_prints_how_many_pages_were_compared_by_shingles(tmp_path, capsys):
-    from spotsigs.cli import main
+    from spotsigs.doors.cli import main
 
     pages = [REAL["de"], edited("de"), CHINESE, CHANGED, REAL["ru"]]
     written(tmp_path / "pages.jsonl", [{"id": str(k), "text": page} for k, page in enumerate(pages)])

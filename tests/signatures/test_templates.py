@@ -22,9 +22,7 @@ from strategies import signatures_of as outlines
 
 import spotsigs
 from data.collections.gold import Gold
-from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
-from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore import template_pass as kept_signatures
@@ -37,9 +35,11 @@ from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.main_content import LINK, SHINGLE, TEXT, MainContent
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_removal import TemplateRemoval
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.store import load_signatures
 from spotsigs.text.tokens import tokenize_marked
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Processes, Serial
 
 SCHEME = TemplateRemoval(signature=SpotSignatures(d=1, c=2))
 

@@ -12,8 +12,8 @@ from typing import ClassVar
 
 from spotsigs.contracts import Collection, Shard
 from spotsigs.errors import InputError, reason, require
-from spotsigs.progress import progress
 from spotsigs.records import Document, Skipped
+from spotsigs.workers.progress import progress
 
 PAPER_BAND = (0.2, 0.85)
 """IDF band of the paper's Gold Set runs (section 5.3.1)."""

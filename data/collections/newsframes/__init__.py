@@ -20,8 +20,8 @@ from data.collections.newsframes.packages import Packaged
 from data.collections.newsframes.reuters_stories import NewsStory, Text, apart, edited, resent
 from spotsigs.contracts import Shard
 from spotsigs.errors import require
-from spotsigs.progress import progress
 from spotsigs.records import Document, Skipped
+from spotsigs.workers.progress import progress
 
 A_SHARD = 60
 """Number of pages in a shard."""

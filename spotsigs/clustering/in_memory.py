@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
 from spotsigs.contracts import Matcher, PairChunks
-from spotsigs.exact_duplicates import ExactDuplicates
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Clusters, Corpus, Pairs, Signatures, Skipped, Vectors, WordGrams
 from spotsigs.signatures.contained import NO_RULE, Contents, RemovalRule, contents_of
 from spotsigs.signatures.sections import SECTION_TAU
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.identity import identity
 
 SignaturesT = TypeVar("SignaturesT", bound=Any)  # Signatures, or Segments on disk

@@ -18,18 +18,18 @@ from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import BY_SCORE, Keep, is_unordered
 from spotsigs.clustering.decisions import keep_by as by_score
+from spotsigs.clustering.in_memory import Matched
 from spotsigs.compile import prepare, steps_of
 from spotsigs.contracts import Collection, Shard, SignatureScheme
-from spotsigs.engines import Engine, engine_of
 from spotsigs.errors import InputError, counted, require, shown
-from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.python_objects import InputPage, InputPages, input_pages, is_html, present
-from spotsigs.in_memory import Matched
 from spotsigs.method import Method
 from spotsigs.records import Document, IntArray, Pairs, Signatures, Skipped
 from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.signatures.extract import REFERENCE
 from spotsigs.spelling import ELSEWHERE
+from spotsigs.storage.exact_duplicates import Sameness
+from spotsigs.workers.engines import Engine, engine_of
 
 PagesT = TypeVar("PagesT")
 

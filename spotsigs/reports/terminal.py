@@ -92,7 +92,7 @@ def set_up_logging(verbosity: int = 0, form: str = "text") -> None:
     logger = logging.getLogger("spotsigs")
     logger.handlers[:] = [handler]
     logger.setLevel((logging.WARNING, logging.INFO, logging.DEBUG)[min(verbosity, 2)])
-    logging.getLogger("spotsigs.progress").setLevel(logging.INFO)
+    logging.getLogger("spotsigs.workers.progress").setLevel(logging.INFO)
 
 
 def expand_home(words: Sequence[str]) -> list[str]:

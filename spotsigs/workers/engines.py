@@ -22,9 +22,9 @@ from importlib import import_module
 from itertools import chain, islice
 from typing import Any, TypeVar
 
+from spotsigs.arrays.kernel_cache import step_marker
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError, as_count, did_you_mean, either, require, shown
-from spotsigs.kernel_cache import step_marker
 from spotsigs.spelling import option
 
 LOOPBACK = "127.0.0.1"

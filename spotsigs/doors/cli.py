@@ -20,12 +20,13 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from spotsigs import __version__, defaults, terminal
+from spotsigs import __version__, defaults
 from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean, printable, reason, require, shown
+from spotsigs.reports import terminal
+from spotsigs.reports.terminal import announce_compilation, expand_home, open_streams
 from spotsigs.spelling import ELSEWHERE, command_spelling
 from spotsigs.storage.atomic import staging_folder
 from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, absolute, as_path, local_folder
-from spotsigs.terminal import announce_compilation, expand_home, open_streams
 from spotsigs.text.size_limits import BUDGET_PAGE, page_size_limit
 
 if TYPE_CHECKING:
@@ -261,9 +262,9 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
 
 def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
     """Return the method of a verb's arguments, and the run whose tables are written to a folder."""
-    from spotsigs.engines import engine_of
     from spotsigs.outofcore.pipeline import Store, data_budget
     from spotsigs.runs.stages import Output, Run
+    from spotsigs.workers.engines import engine_of
 
     named = args.verb == "dedup" or args.out != PRINTED
     require(named, f"--out of {args.verb} is a folder of tables, got -; name a folder, or leave out --out")

@@ -1,0 +1,1 @@
+"""The doors: the command `spotsigs`, and the functions that a program calls."""

@@ -1,0 +1,1 @@
+"""Workers: the engines that start them, and the progress of their tasks."""
