@@ -85,7 +85,7 @@ def step_marker(step: str) -> Path:
     from numba import __version__
 
     processor = llvmlite.binding.get_host_cpu_name()
-    return marker(Path(__file__).parent, f"-{step}-{__version__}-{processor}")
+    return marker(Path(__file__).parents[1], f"-{step}-{__version__}-{processor}")
 
 
 def _cache_of(folder: Path) -> Path:

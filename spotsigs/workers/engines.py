@@ -94,28 +94,28 @@ class Processes(WorkerEngine):
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
         """Yield ``function(task)`` for every task, in task order.
 
-        A single task starts no pool. If the kernels of the function are in no cache, the first task runs in this
-        process, so that workers find them there.
+        A single task starts no pool. If the kernels of the function are in no cache, the first task runs alone, so
+        that the other workers find them there.
         """
         workers = self.processes
         if not workers:
             yield from map(function, tasks)
             return
         tasks = iter(tasks)
-        if not _is_compiled(name := _name_of(function)):
-            for task in islice(tasks, 1):
-                yield function(task)
-                _mark_compiled(name)
         waiting = list(islice(tasks, 2))
-        if len(waiting) < 2:
-            yield from map(function, chain(waiting, tasks))
+        if len(waiting) < 2 and not _POOL:
+            yield from map(function, waiting)
             return
-        yield from in_task_order(
-            lambda task: _executor(workers).submit(function, task),
-            chain(waiting, tasks),
-            WINDOW * workers,
-            interrupted=_kill_workers,
-        )
+
+        def on_workers(some: Iterator[Task]) -> Generator[Result, None, None]:
+            submit = lambda task: _executor(workers).submit(function, task)  # noqa: E731
+            return in_task_order(submit, some, WINDOW * workers, interrupted=_kill_workers)
+
+        if not _is_compiled(name := _name_of(function)):
+            yield from on_workers(iter(waiting[:1]))
+            _mark_compiled(name)
+            del waiting[:1]
+        yield from on_workers(chain(waiting, tasks))
 
     def as_ended(
         self, function: Callable[[Task], Result], tasks: Sequence[Task]
@@ -153,8 +153,11 @@ class Processes(WorkerEngine):
                     future.cancel()
 
 
-_RAN_HERE: set[str] = set()
-"""Functions that have run in this process, whose kernels are compiled."""
+_COMPILED: set[str] = set()
+"""Functions that this process has run on workers, whose kernels are compiled."""
+
+_PACKAGE = f"{__name__.partition('.')[0]}."
+"""Beginning of the names of this package's functions, whose compiled kernels have markers, see `step_marker`."""
 
 
 def _name_of(function: Callable[..., Any]) -> str:
@@ -166,13 +169,13 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def _is_compiled(name: str) -> bool:
-    """Return whether a function has run in this process, or one of this package in any process of this machine."""
-    return name in _RAN_HERE or (name.startswith(f"{__package__}.") and step_marker(name).exists())
+    """Return whether this process has run a function on workers, or any process of this machine one of this package."""
+    return name in _COMPILED or (name.startswith(_PACKAGE) and step_marker(name).exists())
 
 
 def _mark_compiled(name: str) -> None:
-    _RAN_HERE.add(name)
-    if name.startswith(f"{__package__}."):
+    _COMPILED.add(name)
+    if name.startswith(_PACKAGE):
         with suppress(OSError):
             step_marker(name).touch()
 

@@ -19,11 +19,14 @@ import pytest
 from stores import PARTS, content, edited_copies, save_vectors, stories, written
 from strategies import triples
 
-from spotsigs.errors import InputError
+import spotsigs
+from spotsigs.arrays.kernel_cache import marker, step_marker
+from spotsigs.errors import InputError, shown
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore import block_join, segments, vectorize
 from spotsigs.outofcore.block_join import join_store
 from spotsigs.records import Corpus
+from spotsigs.workers import engines
 from spotsigs.workers.engines import Dask, Processes, Ray, Serial, in_task_order, run_alone
 
 
@@ -85,7 +88,15 @@ def test_results_come_in_task_order(engine):
     results = list(engine.map(square, iter(range(30))))
     assert [value for value, _ in results] == [k * k for k in range(30)]
     assert list(engine.map(square, [])) == []
-    assert (len({pid for _, pid in results}) == 1) == isinstance(engine, Serial)
+    assert (os.getpid() in {pid for _, pid in results}) == isinstance(engine, Serial)
+
+
+def test_kernels_of_this_package_are_compiled_by_the_first_task_on_a_machine_alone(tmp_path, monkeypatch):
+    """Later runs find a marker, which names the sources of the whole package."""
+    assert step_marker("a").name.startswith(marker(Path(spotsigs.__file__).parent, "-a-").name)
+    monkeypatch.setattr(engines, "step_marker", tmp_path.joinpath)
+    assert list(Processes(workers=2).map(shown, [1, 2, 3])) == ["1", "2", "3"]
+    assert [path.name for path in tmp_path.iterdir()] == ["spotsigs.errors.shown"]
 
 
 @pytest.mark.parametrize("engine", ENGINES[1:])
