@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from time import perf_counter
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -370,62 +370,3 @@ def _common_values(indptr, values, i, j, limit, out_common):  # type: ignore[no-
             b += equal or not forward
             seen += 1
         out_common[pair] = common
-
-
-def estimator_sd(kind: Kind, resemblance: Any, union: int, size: int, modulus: int) -> FloatArray:
-    """Return the theoretical standard deviation of an estimator for true resemblances and ``union`` shingles (>= 2).
-
-    A permutation agrees with probability R: ``R (1 - R) / P``. The m smallest of a union of U shingles are a random
-    subset of it: hypergeometric, ``R (1 - R) / m * (U - m) / (U - 1)``. So are the values divisible by n, whose number
-    is binomial: the mean of the same over it, given that there is one.
-    """
-    if kind is Kind.permutations:
-        spread = 1 / size
-    elif kind is Kind.smallest:
-        spread = _subset_variance(np.minimum(size, union), union)
-    else:
-        from scipy.stats import binom
-
-        number = np.arange(1, union + 1)
-        chance = binom.pmf(number, union, 1 / modulus)
-        spread = float((chance * _subset_variance(number, union)).sum() / chance.sum())
-    return np.asarray(np.sqrt(resemblance * (1 - resemblance) * spread), dtype=np.float64)
-
-
-def _subset_variance(taken: Any, union: int) -> Any:
-    return (union - taken) / (union - 1) / taken
-
-
-def estimator_table(
-    kind: Kind, *, union: int, trials: int, size: int, modulus: int, seed: int = 2008
-) -> list[dict[str, float]]:
-    """Return bias and spread of an estimator next to theory, over ``trials`` pairs for each resemblance.
-
-    There is one row for each of the resemblances 0.1, 0.2, …, 0.9: ``resemblance, trials`` (in which the estimator was
-    defined), ``mean, sd, theory_sd``.
-    """
-    sketch = Sketch(kind=kind, size=size, modulus=modulus, seed=seed)
-    rows = []
-    for tenth in range(1, 10):
-        vectors, resemblance = _pairs_of_resemblance(tenth / 10, union, trials)
-        sketches = sketch.sketches(vectors)
-        i = np.arange(0, 2 * trials, 2)
-        estimate = sketch.estimates(sketches, i, i + 1, common_values(sketches, i, i + 1))
-        estimate = estimate[~np.isnan(estimate)]
-        row = {"resemblance": resemblance, "trials": float(len(estimate)), "mean": float(estimate.mean())}
-        theory = float(estimator_sd(kind, np.float64(resemblance), union, size, modulus))
-        rows.append(row | {"sd": float(estimate.std(ddof=1)), "theory_sd": theory})
-    return rows
-
-
-def _pairs_of_resemblance(resemblance: float, union: int, trials: int) -> tuple[Vectors, float]:
-    """Return documents, two after two, whose pairs have about the given resemblance."""
-    common = round(resemblance * union)
-    left = (union - common) // 2
-    first = np.arange(common + left)
-    second = np.concatenate([np.arange(common), np.arange(common + left, union)])
-    both = np.concatenate([first, second])
-    ids = (np.arange(trials)[:, None] * union + both).astype(np.int32).ravel()
-    sizes = np.tile([len(first), len(second)], trials)
-    indptr = row_starts(sizes)
-    return Vectors(indptr, ids, np.ones_like(ids), sizes, range(2 * trials)), common / union  # type: ignore[arg-type]

@@ -6,15 +6,16 @@ Joins are spread over worker processes, the largest first; what is timed runs al
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from experiments.harness.cells import Cell, cell_of
 from experiments.harness.extracted_collections import Stored
+from experiments.harness.finished_cells import CellTask
 from experiments.resample import (
     RESAMPLES,
     Levels,
@@ -33,16 +34,6 @@ from spotsigs.runs.provenance import provenance
 from spotsigs.runs.result import Result
 from spotsigs.runs.runner import execute
 from spotsigs.runs.stages import Run
-from spotsigs.workers.engines import Processes, run_alone
-
-START_SECONDS = 4.0
-"""Core seconds that the start of two worker processes takes: fewer are not worth a pool."""
-
-TaskT = TypeVar("TaskT")
-ResultT = TypeVar("ResultT")
-
-
-# cells
 
 
 def resampled_intervals(collection: Any, result: Result) -> dict[str, Interval]:
@@ -63,20 +54,13 @@ def intervals_of(averages: FloatArray) -> dict[str, Interval]:
     return {name: (low[k], high[k]) for k, name in enumerate(MEASURES)}
 
 
-def evaluated(
-    *,
-    stored: Stored,
-    method: Method,
-    taus: Sequence[float],
-    data: str,
-    listed: bool = False,
-    compared: bool = False,
-) -> dict[str, Any]:
-    """Evaluate a method at each threshold.
+@dataclass(frozen=True, kw_only=True)
+class QualityCells(CellTask):
+    """Cells of a method at several thresholds, with their quality.
 
     One join serves all thresholds of a nested matcher, see `spotsigs.clustering.in_memory.Joined`.
 
-    Parameters
+    Attributes
     ----------
     stored : Stored
         Signatures of a collection with truth.
@@ -90,42 +74,60 @@ def evaluated(
         Return the pairs at the best threshold.
     compared : bool
         Return F1 in the samples of a comparison.
-
-    Returns
-    -------
-    dict
-        ``cells``: the figures at each threshold, see `spotsigs.runs.result.Result.metrics`; ``crossed``: precision,
-        recall and F1 in bootstrap samples, shape (3, samples, thresholds), whose intervals they have where sites are
-        known (``sited``); ``best``: if `listed`, the pairs ``(i, j)`` at the best threshold; if `compared`, F1 in the
-        samples of `experiments.resample.held_out_f1`: ``held_out``, at thresholds chosen on other pages, and
-        ``default``, at that of the method.
     """
-    joined, truth = stored.joined(method), stored.truth(judged=True)
-    thresholds: list[float | None] = list(taus) or [None]
-    has_curve = method.tau is not None or thresholds == [None]
-    require(has_curve, f"{method.matcher.label} has no threshold to draw a curve over")
-    serial = replace(method, matcher=method.matcher.with_threads(1))
-    sites = sites_of(stored.source.collection, stored.signatures().doc_ids)
-    levels = Levels.of(truth, sites)
-    drawn = levels.drawn(RESAMPLES)
-    cells, crossed, apart, best = [], [], [], None
-    for tau in thresholds:
-        matched = joined(serial.at(tau).matcher)
-        apart.append(PairsOfLevels.of(matched.pairs, truth, levels, [0.0]))
-        crossed.append(crossed_averages(apart[-1], drawn)[..., 0])
-        cells.append(Result.of(serial.at(tau), data, stored.source.collection, matched, truth=truth).metrics)
-        if sites is not None:
-            cells[-1]["intervals"] |= intervals_of(crossed[-1])
-        if listed and (best is None or np.nan_to_num(cells[-1]["f1"]) > best[0]):
-            best = np.nan_to_num(cells[-1]["f1"]), matched.pairs
-    value = {"cells": cells, "sited": levels.sited, "crossed": np.round(np.stack(crossed, axis=-1), 6).tolist()}
-    if compared:
-        if method.matcher.nested and taus:
-            lowest = joined(serial.at(thresholds[0]).matcher)
-            apart = [PairsOfLevels.of(lowest.pairs, truth, levels, taus)]
-        own = PairsOfLevels.of(joined(serial.matcher).pairs, truth, levels, [0.0])
-        value |= {"held_out": held_out_f1(apart).tolist(), "default": f1_of_samples(own).tolist()}
-    return value | {"best": None if best is None else [best[1].i.tolist(), best[1].j.tolist()]}
+
+    stored: Stored
+    method: Method
+    taus: Sequence[float]
+    data: str
+    listed: bool = False
+    compared: bool = False
+
+    @property
+    def cost(self) -> float:
+        """Estimated seconds."""
+        taus = self.taus or [self.method.tau or 1.0]
+        return cost_of(self.stored, min(taus), len(taus))
+
+    def __call__(self) -> dict[str, Any]:
+        """Evaluate the method at each threshold.
+
+        Returns
+        -------
+        dict
+            ``cells``: the figures at each threshold, see `spotsigs.runs.result.Result.metrics`; ``crossed``: precision,
+            recall and F1 in bootstrap samples, shape (3, samples, thresholds), whose intervals they have where sites
+            are known (``sited``); ``best``: if `listed`, the pairs ``(i, j)`` at the best threshold; if `compared`, F1
+            in the samples of `experiments.resample.held_out_f1`: ``held_out``, at thresholds chosen on other pages, and
+            ``default``, at that of the method.
+        """
+        stored, method, taus = self.stored, self.method, self.taus
+        joined, truth = stored.joined(method), stored.truth(judged=True)
+        thresholds: list[float | None] = list(taus) or [None]
+        has_curve = method.tau is not None or thresholds == [None]
+        require(has_curve, f"{method.matcher.label} has no threshold to draw a curve over")
+        serial = replace(method, matcher=method.matcher.with_threads(1))
+        sites = sites_of(stored.source.collection, stored.signatures().doc_ids)
+        levels = Levels.of(truth, sites)
+        drawn = levels.drawn(RESAMPLES)
+        cells, crossed, apart, best = [], [], [], None
+        for tau in thresholds:
+            matched = joined(serial.at(tau).matcher)
+            apart.append(PairsOfLevels.of(matched.pairs, truth, levels, [0.0]))
+            crossed.append(crossed_averages(apart[-1], drawn)[..., 0])
+            cells.append(Result.of(serial.at(tau), self.data, stored.source.collection, matched, truth=truth).metrics)
+            if sites is not None:
+                cells[-1]["intervals"] |= intervals_of(crossed[-1])
+            if self.listed and (best is None or np.nan_to_num(cells[-1]["f1"]) > best[0]):
+                best = np.nan_to_num(cells[-1]["f1"]), matched.pairs
+        value = {"cells": cells, "sited": levels.sited, "crossed": np.round(np.stack(crossed, axis=-1), 6).tolist()}
+        if self.compared:
+            if method.matcher.nested and taus:
+                lowest = joined(serial.at(thresholds[0]).matcher)
+                apart = [PairsOfLevels.of(lowest.pairs, truth, levels, taus)]
+            own = PairsOfLevels.of(joined(serial.matcher).pairs, truth, levels, [0.0])
+            value |= {"held_out": held_out_f1(apart).tolist(), "default": f1_of_samples(own).tolist()}
+        return value | {"best": None if best is None else [best[1].i.tolist(), best[1].j.tolist()]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,39 +187,6 @@ def _sent(error: Exception) -> Exception:
     except Exception:  # noqa: BLE001 - of any class
         return InputError(f"{type(error).__name__}: {error}")
     return error
-
-
-# processes
-
-
-def spread(
-    function: Callable[[TaskT], ResultT], tasks: Sequence[TaskT], costs: Sequence[float], workers: int
-) -> Iterator[tuple[int, ResultT]]:
-    """Yield the number and the result of each task as it ends, the largest first, on worker processes.
-
-    Without a pool, one after the other in this process, if the seconds that it saves are fewer than its start takes.
-    """
-    order = sorted(range(len(tasks)), key=lambda number: -costs[number])
-    if not is_worth_a_pool(costs, workers):
-        yield from ((number, function(tasks[number])) for number in order)
-        return
-    ended = Processes(workers=workers).as_ended(function, [tasks[number] for number in order])
-    yield from ((order[number], result) for number, result in ended)
-
-
-def is_worth_a_pool(costs: Sequence[float], workers: int) -> bool:
-    """Return whether worker processes save more of these estimated seconds than their start takes."""
-    processes = Processes(workers=workers).processes
-    in_parallel = max([*costs, sum(costs) / max(processes, 1)], default=0.0)
-    return processes > 1 and sum(costs) - in_parallel > START_SECONDS / 2
-
-
-def alone(task: Callable[[], ResultT], limit: float | None = None) -> ResultT | None:
-    """Return the result of a task in a new process; None if it was stopped after a limit of seconds."""
-    try:
-        return run_alone(task, limit)
-    except TimeoutError:
-        return None
 
 
 def commit_of_code() -> str | None:

@@ -74,8 +74,8 @@ def launch(
 
 def _rows(cells: Sequence[GridCell], inputs: Path) -> Iterator[tuple[int, Cell | Exception]]:
     """Yield the number and the figures, or the error, of each cell as it ends: first of those finished before."""
-    from experiments.evaluate import alone, is_worth_a_pool, spread
     from experiments.harness.extracted_collections import Source, read_together
+    from experiments.harness.finished_cells import alone, called, is_worth_a_pool, spread
 
     missing = [cell for cell in cells if cell.about]
     yield from ((cell.number, finished_before(cell.folder)) for cell in cells if not cell.about)
@@ -100,7 +100,7 @@ def _rows(cells: Sequence[GridCell], inputs: Path) -> Iterator[tuple[int, Cell |
     if timing:
         ended = ((k, alone(task) or []) for k, task in enumerate(tasks))
     else:
-        ended = spread(_called, tasks, costs, missing[0].workers)
+        ended = spread(called, tasks, costs, missing[0].workers)
     for k, rows in ended:
         yield from zip(numbers[k], rows, strict=True)
 
@@ -127,10 +127,6 @@ def _cost(group: Sequence[GridCell], stored: Any) -> float:
 
     taus = [cell.method.tau for cell in group if cell.method.tau]
     return cost_of(stored, min(taus, default=1.0), len(group))
-
-
-def _called(task: Any) -> Any:
-    return task()
 
 
 def finished_before(folder: Path) -> Cell:

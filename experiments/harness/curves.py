@@ -47,7 +47,7 @@ class Curve:
     Attributes
     ----------
     value : dict
-        Result of `experiments.evaluate.evaluated`.
+        Result of `experiments.evaluate.QualityCells`.
     rows : list of dict
         Cells as rows of the table of cells.
     """

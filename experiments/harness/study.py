@@ -1,4 +1,4 @@
-"""Common parts of all experiments: inputs, cached results, and tables and figures with their provenance."""
+"""Common parts of all experiments: inputs, finished cells, and tables and figures with their provenance."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 
 from experiments.claims.facts import Fact, write_facts
 from experiments.config import NOT_OF_RESULTS, NOW, Settings, changed
-from experiments.evaluate import cost_of, evaluated
+from experiments.evaluate import QualityCells
 from experiments.harness.cells import Cell, cell_of, write_cells
 from experiments.harness.curves import Curve
 from experiments.harness.extracted_collections import Source, Stored, read_together
+from experiments.harness.finished_cells import FinishedCells
 from experiments.harness.machine_load import Patience
 from experiments.harness.manifest import problems, record, target_of
-from experiments.harness.result_cache import ResultCache, Task
-from experiments.harness.timing import time_extraction, time_matcher
+from experiments.harness.timing import TimedCell, TimedExtraction
 from experiments.run_folders import variant
 from experiments.show.tables import Table
 from spotsigs.arrays.parallel import all_cores
@@ -44,14 +44,6 @@ SEVERAL = "several collections"
 """Name of the data of an experiment that chooses its collections itself."""
 
 
-def task_of(function: Callable[..., dict[str, Any]], stored: Stored, method: Method, **more: Any) -> Task:
-    """Return the call of a function on signatures, with a join of the same pairs."""
-    method = replace(method, matcher=equally_exact(method.matcher))
-    taus = more.get("taus") or [method.tau or 1.0]
-    cost = cost_of(stored, min(taus), len(taus))
-    return Task(function=function, arguments={"stored": stored, "method": method} | more, cost=cost)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Work:
     """State of a running experiment.
@@ -62,8 +54,8 @@ class Work:
         Settings of the run.
     folder : Path
         Folder of its tables and figures.
-    cache : ResultCache
-        Cached results, shared with all other experiments.
+    finished : FinishedCells
+        Finished cells, shared with all other experiments.
     inputs : dict
         Inputs read so far, for the provenance.
     left_out : list of str
@@ -74,14 +66,14 @@ class Work:
 
     settings: Settings
     folder: Path
-    cache: ResultCache
+    finished: FinishedCells
     inputs: dict[str, Stored] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
 
     @classmethod
     def begin(cls, results: Path, settings: Settings, data: str | None = None) -> Work:
-        """Open the folder ``results/<experiment>``, or that of ``settings.work``, and the cache.
+        """Open the folder ``results/<experiment>``, or that of ``settings.work``, and the finished cells.
 
         `data` names the input if ``data=`` does not.
         """
@@ -89,8 +81,8 @@ class Work:
         begun: Work | None = settings.work
         if begun is not None:
             return replace(begun, settings=settings)
-        cache = ResultCache(folder=results / "cells", workers=settings.workers)
-        return cls(settings=settings, folder=results / settings.names["experiment"], cache=cache)
+        finished = FinishedCells(folder=results / "cells", workers=settings.workers)
+        return cls(settings=settings, folder=results / settings.names["experiment"], finished=finished)
 
     def leave_out(self, name: str, error: Exception) -> str:
         """Note that a collection could not be fetched; return a sentence for the summary."""
@@ -107,7 +99,7 @@ class Work:
         sources = [Source.of(whole, method) for method in methods.values()]
         missing = {repr(source): source for source in sources if repr(source) not in self.inputs}
         began = perf_counter()
-        inputs = read_together(list(missing.values()), self.cache.folder, self.settings.engine)
+        inputs = read_together(list(missing.values()), self.finished.folder, self.settings.engine)
         self.inputs.update(zip(missing, inputs, strict=True))
         if (seconds := perf_counter() - began) > 1:
             name = self.settings.names["data"]
@@ -117,23 +109,21 @@ class Work:
 
     def parse_ms(self, method: Method) -> float | None:
         """Return the milliseconds of reading and extracting; None if other processes were active."""
-        task = Task(function=time_extraction, arguments={"source": self.read(method).source}, alone=True)
-        [cell] = self.cache.run([task], "time of extraction")
+        [cell] = self.finished.of([TimedExtraction(source=self.read(method).source)], "time of extraction")
         return None if cell["contended"] else float(cell["parse_ms"])
 
     def curves(
         self, methods: Mapping[str, Method], taus: Sequence[float] | None, describe: str, **more: bool
     ) -> dict[str, Curve]:
-        """Return the quality curve of every method by label; `more` has arguments of `evaluated`.
+        """Return the quality curve of every method by label; `more` has attributes of `QualityCells`.
 
         A matcher without a threshold has a single point; so has each, at its own, without `taus`.
         """
         stored, data = self.read_all(methods), self.settings.names["data"]
         tasks = [
-            task_of(
-                evaluated,
-                stored[label],
-                method,
+            QualityCells(
+                stored=stored[label],
+                method=replace(method, matcher=equally_exact(method.matcher)),
                 taus=[] if method.tau is None else [method.tau] if taus is None else list(taus),
                 data=data,
                 **more,
@@ -141,8 +131,8 @@ class Work:
             for label, method in methods.items()
         ]
         curves, drawn = {}, {"data_seed": getattr(self.settings.collection, "seed", None)}
-        values = self.cache.run(tasks, describe)
-        for label, value, entry in zip(methods, values, self.cache.log[-len(tasks) :], strict=True):
+        values = self.finished.of(tasks, describe)
+        for label, value, entry in zip(methods, values, self.finished.log[-len(tasks) :], strict=True):
             rows = [
                 cell_of(cell, label=label, seed=self.settings.seed, commit=entry["commit"], contended=True) | drawn
                 for cell in value["cells"]
@@ -163,24 +153,20 @@ class Work:
     ) -> list[dict[str, Any]]:
         """Return time, memory and counts of every method, measured one at a time with the threads of the settings.
 
-        See `time_matcher`. A method that takes more than `limit` seconds is stopped, see `Task`.
+        See `TimedCell`. A method that takes more than `limit` seconds is stopped.
         """
         threads = self.settings.threads or all_cores()
         tasks = [
-            Task(
-                function=time_matcher,
-                arguments={
-                    "stored": self.read(method),
-                    "method": replace(method, matcher=method.matcher.with_threads(threads)),
-                    "repeats": repeats,
-                    "base": base,
-                },
-                alone=True,
+            TimedCell(
+                stored=self.read(method),
+                method=replace(method, matcher=method.matcher.with_threads(threads)),
+                repeats=repeats,
+                base=base,
                 limit=limit,
             )
             for method in methods
         ]
-        return self.cache.run(tasks, describe)
+        return self.finished.of(tasks, describe)
 
     def of_collection(self, caption: str) -> str:
         """Return the caption with the name of the collection, if one was read and the caption does not name it."""
@@ -216,7 +202,7 @@ class Work:
         return f"{self.folder / name}.svg (also png, pdf, csv, json)"
 
     def record(self, name: str, **shown: Any) -> None:
-        """Write ``<name>.json``: content of the table or figure, provenance, and the cached results used."""
+        """Write ``<name>.json``: content of the table or figure, provenance, and the finished cells used."""
         about = (
             shown
             | provenance()
@@ -225,7 +211,7 @@ class Work:
                 "data": self.settings.names["data"],
                 "seed": self.settings.seed,
                 "inputs": sorted(repr(stored) for stored in self.inputs.values()),
-                "cells": self.cache.log,
+                "cells": self.finished.log,
             }
         )
         write_json(self.folder / f"{name}.json", about)
@@ -248,14 +234,14 @@ def run(settings: Settings) -> str:
     work = replace(
         work,
         folder=written,
-        cache=replace(work.cache, patience=Patience(0 if settings.timing == NOW else PATIENCE_SECONDS)),
+        finished=replace(work.finished, patience=Patience(0 if settings.timing == NOW else PATIENCE_SECONDS)),
     )
     about, start = provenance(), perf_counter()
     try:
         text = str(experiment(replace(settings, work=work)))
         if not written.exists():
             return text
-        reasons = problems(about, work.left_out, work.cache.contended)
+        reasons = problems(about, work.left_out, work.finished.contended)
         reasons += ["the code changed during the run"] if provenance() != about else []
         other = variant(changed(), (*NOT_OF_RESULTS, "experiment.results"))
         reasons += [f"{other} is not the default configuration"] if other else []

@@ -5,13 +5,15 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from experiments.claims.facts import Fact
 from experiments.harness.extracted_collections import Source, Stored
+from experiments.harness.finished_cells import CellTask
 from experiments.harness.machine_load import QUIET, ForeignLoad, timed
 from experiments.show.tables import TIMES
 from spotsigs.contracts import Matcher
@@ -25,14 +27,14 @@ from spotsigs.workers.engines import Serial
 FEW = 100  # documents in the run that loads the kernels
 
 
-def time_matcher(*, stored: Stored, method: Method, repeats: int, base: Matcher | None = None) -> dict[str, Any]:
-    """Run a matcher several times and return the median times, the memory and the counts.
+@dataclass(frozen=True, kw_only=True)
+class TimedCell(CellTask):
+    """Times, memory and pairs of a matcher, measured in a new process on an otherwise idle machine.
 
-    The caller runs this function in a new process on an otherwise idle machine. A small part of the collection is
-    matched first, to load the compiled kernels. A run during which other processes were active is repeated for a
-    limited time; if no run was undisturbed, the result is marked as contended.
+    A small part of the collection is matched first, to load the compiled kernels. A run during which other processes
+    were active is repeated for a limited time; if no run was undisturbed, the result is marked as contended.
 
-    Parameters
+    Attributes
     ----------
     stored : Stored
         Signatures or vectors to match.
@@ -40,43 +42,65 @@ def time_matcher(*, stored: Stored, method: Method, repeats: int, base: Matcher 
         Method, with its threshold and threads; a collection of vectors is not filtered.
     repeats : int
         Least number of undisturbed runs, see `experiments.harness.machine_load.timed`.
-    base : Matcher, optional
+    base : Matcher or None
         Matcher whose pairs are the recall base.
-
-    Returns
-    -------
-    dict
-        ``sort_hash_ms, cluster_ms, total_ms`` (medians over the undisturbed runs), ``runs_ms`` (total of each run),
-        ``foreign_cores`` (cores that other processes used, for each run), ``contended``, ``peak_mb`` (of this process),
-        ``memory_mib`` (the paper's formula), ``pairs``, ``signatures``, ``documents``, ``occurrences``, ``counters``,
-        and ``relative_recall`` with a base.
+    limit : float or None
+        Seconds after which it is stopped.
     """
-    corpus, matcher = stored.joined(method).corpus, method.matcher
-    few = min(len(corpus.vectors), FEW)
-    matcher(Corpus(corpus.vectors.take(np.arange(few)), lambda: islice(corpus.texts(), few)))
-    with PeakMemory() as memory:
-        times, pairs = _of_all(matcher, corpus, repeats)
-    vectors = corpus.vectors
-    return times | {
-        "peak_mb": memory.peak_bytes / 1e6,
-        "memory_mib": matcher.memory_bytes(vectors) / MIB,
-        "pairs": len(pairs),
-        "documents": len(vectors),
-        "signatures": vectors.n_signatures,
-        "occurrences": vectors.n_occurrences,
-        "relative_recall": None if base is None else relative_recall(pairs, base(corpus)),
-    }
+
+    alone: ClassVar[bool] = True
+
+    stored: Stored
+    method: Method
+    repeats: int
+    base: Matcher | None = None
+    limit: float | None = field(default=None, repr=False)
+
+    def __call__(self) -> dict[str, Any]:
+        """Run the matcher several times.
+
+        Returns
+        -------
+        dict
+            ``sort_hash_ms, cluster_ms, total_ms`` (medians over the undisturbed runs), ``runs_ms`` (total of each run),
+            ``foreign_cores`` (cores that other processes used, for each run), ``contended``, ``peak_mb`` (of this
+            process), ``memory_mib`` (the paper's formula), ``pairs``, ``signatures``, ``documents``, ``occurrences``,
+            ``counters``, and ``relative_recall`` with a base.
+        """
+        corpus, matcher = self.stored.joined(self.method).corpus, self.method.matcher
+        few = min(len(corpus.vectors), FEW)
+        matcher(Corpus(corpus.vectors.take(np.arange(few)), lambda: islice(corpus.texts(), few)))
+        with PeakMemory() as memory:
+            times, pairs = _of_all(matcher, corpus, self.repeats)
+        vectors = corpus.vectors
+        return times | {
+            "peak_mb": memory.peak_bytes / 1e6,
+            "memory_mib": matcher.memory_bytes(vectors) / MIB,
+            "pairs": len(pairs),
+            "documents": len(vectors),
+            "signatures": vectors.n_signatures,
+            "occurrences": vectors.n_occurrences,
+            "relative_recall": None if self.base is None else relative_recall(pairs, self.base(corpus)),
+        }
 
 
-def time_extraction(*, source: Source) -> dict[str, Any]:
-    """Return the milliseconds of reading and extracting a collection in this process, with loaded kernels."""
-    scheme: Any = source.signature
-    extract_shard(source.collection.shards()[0], source.text, scheme)
-    with ForeignLoad() as load:
-        began = time.perf_counter()
-        extract(source.collection, source.text, scheme, Serial())
-        seconds = time.perf_counter() - began
-    return {"parse_ms": seconds * 1000, "contended": load.cores > QUIET}
+@dataclass(frozen=True, kw_only=True)
+class TimedExtraction(CellTask):
+    """Milliseconds of reading and extracting a collection in one process, with loaded kernels."""
+
+    alone: ClassVar[bool] = True
+
+    source: Source
+
+    def __call__(self) -> dict[str, Any]:
+        """Return ``parse_ms``, and whether other processes were active."""
+        scheme: Any = self.source.signature
+        extract_shard(self.source.collection.shards()[0], self.source.text, scheme)
+        with ForeignLoad() as load:
+            began = time.perf_counter()
+            extract(self.source.collection, self.source.text, scheme, Serial())
+            seconds = time.perf_counter() - began
+        return {"parse_ms": seconds * 1000, "contended": load.cores > QUIET}
 
 
 def cost(cell: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +141,7 @@ def _of_all(matcher: Matcher, corpus: Corpus, repeats: int) -> tuple[dict[str, A
 
 
 def quotient(name: str, above: dict[str, Any], below: dict[str, Any], column: str = "total_ms") -> Fact | None:
-    """Return the ratio of the times of two cells of `time_matcher` as a fact, or None if one of them is contended.
+    """Return the ratio of the times of two cells of `TimedCell` as a fact, or None if one of them is contended.
 
     If the first was stopped at its limit, the ratio is a lower bound. The interval of the ratio of total times is its
     range over pairs of runs, no confidence interval.

@@ -64,7 +64,7 @@ class OnCollection:
         ``of``, the name of the method without that of its panel and the point of its grid, ``panel``, and the values of
         its grid.
     times : mapping of (str, str) to dict
-        Results of `experiments.harness.timing.time_matcher` by label and row.
+        Results of `experiments.harness.timing.TimedCell` by label and row.
     parse_ms : mapping of str to float or None
         Milliseconds of the extraction.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -12,8 +13,8 @@ import numpy as np
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings
+from experiments.harness.finished_cells import START_SECONDS, spread
 from experiments.harness.printed_algorithm import Multiset, algorithm1, similarity
-from experiments.harness.result_cache import Task
 from experiments.harness.study import Work
 from experiments.show.tables import Column, Table
 from spotsigs.errors import require
@@ -57,9 +58,9 @@ class Exactness(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Write the table; return it as text."""
         work = Work.begin(self.results, settings)
-        sizes = {"collections": self.collections, "documents": self.documents, "seed": settings.seed}
-        tasks = [Task(function=losses, arguments={"tau": tau, **sizes}) for tau in TAUS]
-        rows = [{"tau": tau} | row for tau, row in zip(TAUS, work.cache.run(tasks, "exactness"), strict=True)]
+        at = partial(losses, collections=self.collections, documents=self.documents, seed=settings.seed)
+        found = dict(spread(at, TAUS, [START_SECONDS] * len(TAUS), settings.workers))
+        rows = [{"tau": tau} | found[number] for number, tau in enumerate(TAUS)]
         total = {name: sum(row[name] for row in rows) for name in rows[0]}
         work.facts(
             [
@@ -74,7 +75,7 @@ class Exactness(Experiment):
         return work.table(Table(caption=caption, columns=COLUMNS, rows=rows), "exactness")
 
 
-def losses(*, tau: float, collections: int, documents: int, seed: int) -> dict[str, Any]:
+def losses(tau: float, *, collections: int, documents: int, seed: int) -> dict[str, Any]:
     """Count the missed and the wrong pairs of each variant of Algorithm 1 at a threshold."""
     exact_tau = Fraction(str(tau))
     counts = Counter[str]()

@@ -98,22 +98,22 @@ class Scale(Experiment):
         folder = _pages(work, settings, FEW)[0]
         run_command(folder / "pages", FEW, folder / "run", self.memory, 1)
         folder, _ = _pages(work, settings, documents)
-        work.cache.patience.wait()
+        work.finished.patience.wait()
         with ForeignLoad() as load:
             runs = runs_of(folder / "pages", documents, folder / "run", self.memory)
         if load.cores > QUIET:
-            work.cache.contended.append(f"{documents} documents, the command")
+            work.finished.contended.append(f"{documents} documents, the command")
         shutil.rmtree(folder)
         return runs
 
     def _measured(self, work: Work, settings: Settings, documents: int) -> dict[str, Any]:
         """Run all stages, and draw the memory over time."""
         folder, size = _pages(work, settings, documents)
-        work.cache.patience.wait()
+        work.finished.patience.wait()
         with ForeignLoad() as load, TracedMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
             matched, clusters = self._run(settings, folder, memory)
         if load.cores > QUIET:
-            work.cache.contended.append(f"{documents} documents")
+            work.finished.contended.append(f"{documents} documents")
         rows = stage_rows(folder / "trace.csv", documents, size)
         facts: dict[str, Any] = {
             "documents": documents,

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,10 +18,9 @@ from runs import configured, read
 
 from experiments.harness import machine_load as measure
 from experiments.harness.extracted_collections import Source, read_together
+from experiments.harness.finished_cells import CellTask, FinishedCells
 from experiments.harness.machine_load import ForeignLoad
-from experiments.harness.printed_algorithm import algorithm1
-from experiments.harness.result_cache import ResultCache, Task
-from experiments.harness.timing import cost, quotient, time_extraction, time_matcher
+from experiments.harness.timing import TimedCell, TimedExtraction, cost, quotient
 from spotsigs.contracts import Matcher
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.method import Method
@@ -34,64 +33,95 @@ from spotsigs.workers.engines import Serial
 ROOT = Path(__file__).parents[2]
 
 
-def squared(*, number: int, trace: Path, seconds: float = 0) -> dict:
-    """Leave a trace of every call, so that a test sees what was computed again."""
-    with trace.open("a") as file:
-        file.write(f"{number}\n")
-    time.sleep(seconds)
-    return {"square": number * number}
+@dataclass(frozen=True)
+class Squared(CellTask):
+    """Leaves a trace of every call, so that a test sees what was computed again."""
+
+    number: int
+    trace: Path
+    seconds: float = 0
+
+    def __call__(self):
+        with self.trace.open("a") as file:
+            file.write(f"{self.number}\n")
+        time.sleep(self.seconds)
+        return {"square": self.number * self.number}
 
 
-def disturbed(*, trace: Path) -> dict:
-    with trace.open("a") as file:
-        file.write("run\n")
-    return {"contended": len(trace.read_text().splitlines()) < 2}
+@dataclass(frozen=True)
+class Matched(CellTask):
+    matcher: Matcher
+
+    def __call__(self):
+        return {}
 
 
-def asleep(*, seconds: float) -> dict:
-    time.sleep(seconds)
-    return {"contended": False}
+@dataclass(frozen=True)
+class Disturbed(CellTask):
+    trace: Path
+
+    def __call__(self):
+        with self.trace.open("a") as file:
+            file.write("run\n")
+        return {"contended": len(self.trace.read_text().splitlines()) < 2}
 
 
-class TestCells:
+@dataclass(frozen=True)
+class Asleep(CellTask):
+    alone = True
+
+    seconds: float
+    limit: float | None = field(default=None, repr=False)
+
+    def __call__(self):
+        time.sleep(self.seconds)
+        return {"contended": False}
+
+
+class TestFinishedCells:
     def tasks(self, trace, numbers):
-        return [Task(function=squared, arguments={"number": n, "trace": trace}) for n in numbers]
+        return [Squared(n, trace) for n in numbers]
 
     def test_finished_cells_are_not_computed_again(self, tmp_path):
         trace = tmp_path / "trace"
-        cells = ResultCache(folder=tmp_path / "cells", workers=1)
-        assert [v["square"] for v in cells.run(self.tasks(trace, [3, 4]), "first")] == [9, 16]
-        assert [v["square"] for v in cells.run(self.tasks(trace, [4, 5, 3, 5]), "more")] == [16, 25, 9, 25]
+        finished = FinishedCells(folder=tmp_path / "cells", workers=1)
+        assert [v["square"] for v in finished.of(self.tasks(trace, [3, 4]), "first")] == [9, 16]
+        assert [v["square"] for v in finished.of(self.tasks(trace, [4, 5, 3, 5]), "more")] == [16, 25, 9, 25]
         assert Counter(trace.read_text().split()) == {"3": 1, "4": 1, "5": 1}
-        assert [record["arguments"]["number"] for record in cells.log] == ["3", "4", "4", "5", "3", "5"]
-        assert [record["kept"] for record in cells.log] == [False, False, True, False, True, False]
+        assert [record["arguments"]["number"] for record in finished.log] == ["3", "4", "4", "5", "3", "5"]
+        assert [record["kept"] for record in finished.log] == [False, False, True, False, True, False]
         [damaged] = self.tasks(trace, [3])
-        cells.path(damaged).write_text("{")
-        assert cells.run([damaged], "again") == [{"square": 9}]
+        finished.path(damaged).write_text("{")
+        assert finished.of([damaged], "again") == [{"square": 9}]
         assert trace.read_text().split().count("3") == 2
 
     def test_workers_give_the_same(self, tmp_path):
-        values = ResultCache(folder=tmp_path / "cells", workers=2).run(self.tasks(tmp_path / "trace", range(6)), "pool")
+        values = FinishedCells(folder=tmp_path / "cells", workers=2).of(
+            self.tasks(tmp_path / "trace", range(6)), "pool"
+        )
         assert [v["square"] for v in values] == [0, 1, 4, 9, 16, 25]
 
-    def test_the_key_depends_on_arguments_and_code(self, tmp_path):
+    def test_the_key_depends_on_attributes_and_code(self, tmp_path):
         one, other = self.tasks(tmp_path, [1, 2])
         assert one.key() != other.key()
         assert one.key() == self.tasks(tmp_path, [1])[0].key()
-        assert Task(function=algorithm1, arguments={}).key()["code"] != one.key()["code"]
+        assert Asleep(1, limit=2).key() == Asleep(1, limit=3).key()
+        assert "machine" in Asleep(1).key().keys() - one.key().keys()
+        of_lsh = Matched(configured("data=tiny", "matcher=lsh_native").method.matcher)
+        assert of_lsh.key()["code"] != Matched(SpotSigs(tau=0.9)).key()["code"]
 
     def test_a_disturbed_time_does_not_count_as_finished(self, tmp_path):
-        cells = ResultCache(folder=tmp_path / "cells", workers=1)
-        task = Task(function=disturbed, arguments={"trace": tmp_path / "trace"})
-        contended = [cells.run([task], "disturbed")[0]["contended"] for _ in range(3)]
+        finished = FinishedCells(folder=tmp_path / "cells", workers=1)
+        task = Disturbed(tmp_path / "trace")
+        contended = [finished.of([task], "disturbed")[0]["contended"] for _ in range(3)]
         assert contended == [True, False, False]
         assert len((tmp_path / "trace").read_text().splitlines()) == 2
 
     def test_a_task_is_stopped_at_its_limit(self, tmp_path):
-        cells = ResultCache(folder=tmp_path / "cells", workers=1)
+        finished = FinishedCells(folder=tmp_path / "cells", workers=1)
 
         def run(limit, seconds):
-            return cells.run([Task(function=asleep, arguments={"seconds": seconds}, alone=True, limit=limit)], "alone")
+            return finished.of([Asleep(seconds, limit)], "alone")
 
         began = time.monotonic()
         assert run(1.0, 20) == run(0.5, 20) == [{"over_s": 1.0}]
@@ -101,18 +131,17 @@ class TestCells:
     def test_a_killed_run_continues(self, tmp_path):
         program = (
             "import sys; from pathlib import Path; sys.path[:0] = {folders!r}\n"
-            "from experiments.harness.result_cache import ResultCache, Task\n"
-            "from test_cells import squared\n"
-            "given = {{'trace': Path({trace!r}), 'seconds': .15}}\n"
-            "tasks = [Task(function=squared, arguments=given | {{'number': n}}) for n in range(8)]\n"
-            "print(sum(v['square'] for v in ResultCache(folder=Path({cells!r}), workers=1).run(tasks, 'slow')))\n"
+            "from experiments.harness.finished_cells import FinishedCells\n"
+            "from test_cells import Squared\n"
+            "tasks = [Squared(n, Path({trace!r}), .15) for n in range(8)]\n"
+            "print(sum(v['square'] for v in FinishedCells(folder=Path({cells!r}), workers=1).of(tasks, 'slow')))\n"
         ).format(folders=[str(ROOT), *FOLDERS], trace=str(tmp_path / "trace"), cells=str(tmp_path / "cells"))
         first = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        while len(list((tmp_path / "cells").glob("squared-*.json"))) < 3 and first.poll() is None:
+        while len(list((tmp_path / "cells").glob("Squared-*.json"))) < 3 and first.poll() is None:
             time.sleep(0.01)
         first.kill()
         first.wait()
-        done = len(list((tmp_path / "cells").glob("squared-*.json")))
+        done = len(list((tmp_path / "cells").glob("Squared-*.json")))
         assert done < 8
         before = len((tmp_path / "trace").read_text().split())
         second = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -147,7 +176,7 @@ class TestTiming:
 
     def test_a_cell_has_times_memory_and_recall(self, stored):
         matcher = SpotSigs(tau=0.9, threads=1)
-        cell = time_matcher(stored=stored, method=Method(matcher=matcher), repeats=2, base=SpotSigs(tau=1.0))
+        cell = TimedCell(stored=stored, method=Method(matcher=matcher), repeats=2, base=SpotSigs(tau=1.0))()
         vectors = stored.extracted().vectors
         assert cell["relative_recall"] == 1
         assert cell["total_ms"] > 0
@@ -160,13 +189,13 @@ class TestTiming:
 
     def test_a_matcher_without_stages_has_the_time_of_the_whole(self, stored):
         """Its pairs have no seconds: the comparison of a plug-in ended with a KeyError."""
-        cell = time_matcher(stored=stored, method=Method(matcher=WithoutStages()), repeats=1)
+        cell = TimedCell(stored=stored, method=Method(matcher=WithoutStages()), repeats=1)()
         assert 0 == cell["sort_hash_ms"] < cell["cluster_ms"] == cell["total_ms"]
 
     def test_the_time_of_extraction(self):
         chosen = configured("data=tiny")
         source = Source(collection=chosen.collection, text=chosen.method.text, signature=SpotSignatures())
-        assert time_extraction(source=source)["parse_ms"] > 0
+        assert TimedExtraction(source=source)()["parse_ms"] > 0
 
     def test_disturbed_times_give_no_ratio_and_stopped_runs_a_lower_bound(self):
         clean = {"contended": False, "total_ms": 10.0, "runs_ms": [8.0, 10.0, 12.0], "sort_hash_ms": 4.0}

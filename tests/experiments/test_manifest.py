@@ -162,7 +162,7 @@ class TestRunsOfAnExperiment:
         ("then", "reason"),
         [
             (lambda work: work.leave_out("newsframes", InputError("not fetched")), "newsframes is left out"),
-            (lambda work: work.cache.contended.append("time_matcher-1.json"), "the times of time_matcher-1.json"),
+            (lambda work: work.finished.contended.append("TimedCell-1.json"), "the times of TimedCell-1.json"),
         ],
     )
     def test_a_partial_or_disturbed_one_is_a_variant(self, results, then, reason):

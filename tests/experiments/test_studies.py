@@ -26,12 +26,11 @@ from experiments.harness.cells import cell_of
 from experiments.studies.arithmetic import examples, narrow_boundaries, violations
 from experiments.studies.comparison import MethodComparison
 from experiments.studies.figure4 import cosine_within
-from experiments.studies.lcs_tables import Sets, site_of
 from experiments.studies.partition_sizes import pairs_to_compare, partition_sizes
 from experiments.studies.threads import thread_counts
 from spotsigs.errors import InputError
 from spotsigs.matching.partitions import partition_boundaries
-from spotsigs.records import Truth, Vectors
+from spotsigs.records import Vectors
 from spotsigs.runs.stages import Output, Run, compute
 from spotsigs.spelling import spelled
 
@@ -245,7 +244,7 @@ class TestAll:
         ]
         cells = tmp_path / "results" / "cells"
         first = started(*words, program=["run.py"], start_new_session=True)
-        while len(list(cells.glob("evaluated-*.json"))) < 2:
+        while len(list(cells.glob("QualityCells-*.json"))) < 2:
             assert first.poll() is None
             time.sleep(0.05)
         os.killpg(first.pid, 9)
@@ -312,18 +311,6 @@ class TestFormulas:
             members = np.flatnonzero(labels == label)
             expected = [unit[a] @ unit[b] for a in members for b in members if a < b]
             assert mean == pytest.approx(np.mean(expected)) if expected else np.isnan(mean)
-
-    def test_sets_are_evaluated_as_the_slides_define(self):
-        truth = Truth(np.array([0, 0, 0, 1, 1, -1, -1], np.int32))
-        sites = np.array([0, 1, 0, 0, 0, 0, 1])
-        sets = Sets.of(np.array([0, 0, 1, 0, 1, 2, 2]), truth, sites)
-        assert sets.precision().tolist() == [2 / 3, 1 / 2, 1 / 2]
-        whole = Sets.of(truth.labels.astype(np.int64), truth, sites)
-        split = Sets.of(np.arange(7), truth, sites)
-        assert whole.recall(whole, split).tolist() == [1, 3, 2]
-        assert whole.recall(split, whole).tolist() == [1, 1 / 3, 1 / 2]
-        assert site_of("cluster/herald-012.html") == "herald"
-        assert site_of("https://news.example/a-b.html") == "news.example"
 
     def test_partition_sizes_and_pairs(self):
         sizes = partition_sizes(np.array([1, 1, 2, 5, 9]), np.array([1, 2, 4]))

@@ -13,11 +13,10 @@ from naive import sets as multisets
 from strategies import by_rows, examples, vectors_of
 
 from baselines.lcs.lcs_method import Lcs, Pages, sentence_fingerprints, sentences
-from baselines.lcs.lcs_stages import lcs_stages, set_precision
 from baselines.lcs.myers import align
 from baselines.lcs.set_measures import SetComparison, SetMeasure
 from spotsigs.errors import InputError
-from spotsigs.records import Corpus, Truth
+from spotsigs.records import Corpus
 from spotsigs.text.hashing import hash_shingles
 from spotsigs.text.tokens import tokenize
 
@@ -249,40 +248,6 @@ def test_texts_must_match_the_rows():
         Lcs()(Corpus(vectors_of([{}] * 3), lambda: iter(["one"])))
     with pytest.raises(InputError, match="reads the documents' text"):
         Lcs()(Corpus(vectors_of([{}] * 3)))
-
-
-# The stages' table
-
-
-def test_set_precision_by_hand():
-    truth = Truth(np.array([0, 0, 1, 1, 1, -1, -1, 2], dtype=np.int32))
-    labels = np.array([5, 5, 5, 2, 2, 3, 3, 9])
-    assert set_precision(labels, truth) == (3, pytest.approx((2 / 3 + 1 + 1 / 2) / 3))
-    assert set_precision(np.array([0, 1, -1, -1, -1, -1, -1, -1]), truth)[0] == 0
-    assert np.isnan(set_precision(labels, None)[1])
-
-
-def test_stages_cost_less_and_the_last_is_the_most_precise():
-    rng = np.random.default_rng(1)
-    texts, labels = [], []
-    for page in range(60):
-        cluster, site = page % 12, page % 5
-        template = [text_of(*range(10_000 * site + k, 10_000 * site + k + 8)) for k in range(0, 160, 8)]
-        article = [text_of(*(10**6 + 1000 * cluster + rng.permutation(8) + k)) for k in range(0, 160, 8)]
-        texts.append("".join([*template[:10], *article, *template[10:]]))
-        labels.append(cluster)
-        texts.append("".join([*template[:10], *article[:-1], *template[10:]]))
-        labels.append(cluster)
-    truth = Truth(np.array(labels, dtype=np.int32))
-    rows = lcs_stages(Lcs(tau=0.3), corpus(texts), truth, sample=50)
-    stages = ["without stage one", *(f"after stage {number}" for number in ("one", "two", "three"))]
-    assert [row.stage for row in rows] == stages
-    assert rows[0].comparisons == 120 * 119 // 2
-    assert rows[1].comparisons > rows[2].comparisons
-    assert rows[0].precision == pytest.approx(10 / 120)
-    assert rows[3].precision > rows[2].precision
-    assert rows[3].precision > 0.95
-    assert all(row.seconds > 0 for row in rows)
 
 
 # other measures inside the sets

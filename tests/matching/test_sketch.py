@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from naive import sets as naive
 from strategies import MULTISETS, by_rows, examples, vectors_of
 
-from baselines.sketch import Kind, Sketch, Sketches, estimator_sd, estimator_table, super_shingles
+from baselines.sketch import Kind, Sketch, Sketches, common_values, super_shingles
 from spotsigs.errors import InputError
-from spotsigs.records import Corpus
+from spotsigs.records import Corpus, Vectors
 
 quick = examples(60)
 KINDS = pytest.mark.parametrize("kind", list(Kind))
@@ -103,6 +103,63 @@ class TestAgainstTheReference:
 def test_too_frequent_shingles_are_refused():
     with pytest.raises(InputError, match=r"shared by 70,000 documents.*give an idf_min"):
         Sketch().inverted(Sketches(np.arange(70_001), np.zeros(70_000, np.uint64)))
+
+
+def estimator_sd(kind, resemblance, union, size, modulus):
+    """Return the theoretical standard deviation of an estimator for true resemblances and ``union`` shingles (>= 2).
+
+    A permutation agrees with probability R: ``R (1 - R) / P``. The m smallest of a union of U shingles are a random
+    subset of it: hypergeometric, ``R (1 - R) / m * (U - m) / (U - 1)``. So are the values divisible by n, whose number
+    is binomial: the mean of the same over it, given that there is one.
+    """
+    if kind is Kind.permutations:
+        spread = 1 / size
+    elif kind is Kind.smallest:
+        spread = _subset_variance(np.minimum(size, union), union)
+    else:
+        from scipy.stats import binom
+
+        number = np.arange(1, union + 1)
+        chance = binom.pmf(number, union, 1 / modulus)
+        spread = float((chance * _subset_variance(number, union)).sum() / chance.sum())
+    return np.sqrt(resemblance * (1 - resemblance) * spread)
+
+
+def _subset_variance(taken, union):
+    return (union - taken) / (union - 1) / taken
+
+
+def estimator_table(kind, *, union, trials, size, modulus, seed=2008):
+    """Return bias and spread of an estimator next to theory, over ``trials`` pairs for each resemblance.
+
+    There is one row for each of the resemblances 0.1, 0.2, …, 0.9: ``resemblance, trials`` (in which the estimator was
+    defined), ``mean, sd, theory_sd``.
+    """
+    sketch = Sketch(kind=kind, size=size, modulus=modulus, seed=seed)
+    rows = []
+    for tenth in range(1, 10):
+        vectors, resemblance = _pairs_of_resemblance(tenth / 10, union, trials)
+        sketches = sketch.sketches(vectors)
+        i = np.arange(0, 2 * trials, 2)
+        estimate = sketch.estimates(sketches, i, i + 1, common_values(sketches, i, i + 1))
+        estimate = estimate[~np.isnan(estimate)]
+        row = {"resemblance": resemblance, "trials": float(len(estimate)), "mean": float(estimate.mean())}
+        theory = float(estimator_sd(kind, np.float64(resemblance), union, size, modulus))
+        rows.append(row | {"sd": float(estimate.std(ddof=1)), "theory_sd": theory})
+    return rows
+
+
+def _pairs_of_resemblance(resemblance, union, trials):
+    """Return documents, two after two, whose pairs have about the given resemblance."""
+    common = round(resemblance * union)
+    left = (union - common) // 2
+    first = np.arange(common + left)
+    second = np.concatenate([np.arange(common), np.arange(common + left, union)])
+    both = np.concatenate([first, second])
+    ids = (np.arange(trials)[:, None] * union + both).astype(np.int32).ravel()
+    sizes = np.tile([len(first), len(second)], trials)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    return Vectors(indptr, ids, np.ones_like(ids), sizes, range(2 * trials)), common / union
 
 
 class TestEstimators:

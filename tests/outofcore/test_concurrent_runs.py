@@ -136,14 +136,19 @@ def test_no_worker_outlives_its_parent_by_five_seconds(working, number, whole):
 MEASURING = """
 import sys, time
 from pathlib import Path
-from experiments.harness.result_cache import ResultCache, Task
+from dataclasses import dataclass
+from experiments.harness.finished_cells import CellTask, FinishedCells
 
-def measured():
-    print("measuring", flush=True)
-    time.sleep(600)
+@dataclass(frozen=True)
+class Measured(CellTask):
+    alone = True
+
+    def __call__(self):
+        print("measuring", flush=True)
+        time.sleep(600)
 
 if __name__ == "__main__":
-    ResultCache(folder=Path(sys.argv[1])).run([Task(function=measured, arguments={}, alone=True)], "alone")
+    FinishedCells(folder=Path(sys.argv[1])).of([Measured()], "alone")
 """
 
 
