@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
-from spotsigs.clustering.clusters import ClusterMethod, cluster
-from spotsigs.clustering.counting import CountingPairs
+from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import BY_SCORE, Decisions, Keep, decide, priority
 from spotsigs.clustering.in_memory import Extracted, Joined, Matched
 from spotsigs.clustering.leaders import LeaderOptions
@@ -347,21 +346,12 @@ class Method:
             order = np.arange(n) if order is None else order
             order[:m] = order.min(initial=0) - 1
             removed = np.concatenate([~earlier, np.zeros(n - m, np.bool_)])
-        pairs: PairChunks = matched.pairs
         rule = self._rule(matched)
-        counting: Any = pairs
-        if matched.leaders is not None:
-            began, both = perf_counter(), self.keep is Keep.none
-            groups, pairs = matched.leaders(LeaderOptions(order, removed, rule, matched.new_from, both))
-            counting = pairs = replace(pairs, seconds={**matched.pairs.seconds, "cluster": perf_counter() - began})
-        elif rule is NO_RULE:
-            groups = cluster(pairs, clusters=self.clusters, priority=order, removed=removed)
-        else:
-            counting = CountingPairs(pairs, rule, exact_duplicates.representatives)
-            groups = cluster(pairs, clusters=self.clusters, priority=order, removed=removed, counts=counting.counts)
+        options = LeaderOptions(order, removed, rule, matched.new_from, self.keep is Keep.none)
+        groups, deciding, pairs = matched.group(self.clusters, options)
         compared = None if self.matcher.reads_texts else matched.compared()
         decisions = decide(
-            counting.chunks(), groups, self.keep, earlier=earlier, exact_duplicates=exact_duplicates, compared=compared
+            deciding.chunks(), groups, self.keep, earlier=earlier, exact_duplicates=exact_duplicates, compared=compared
         )
         decisions = replace(decisions, in_sections=rule.section_tau > (self.tau or 0))
         return decisions if rule.least == 0 else decisions.measured(rule), pairs

@@ -93,10 +93,13 @@ class Skipped:
         Id of the record, or its position: ``file@byte`` or ``file#row``.
     reason : str
         One sentence.
+    of_reference : bool
+        Whether it is a record of a reference.
     """
 
     id: str
     reason: str
+    of_reference: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +218,7 @@ class Signatures:
         Capture times, one per document; may be empty.
     digests : ndarray of uint64, shape (n, 4)
         Checksums of content and text, see `spotsigs.text.checksums`; may have no rows.
-    new_from : int
+    n_reference : int
         Number of documents of a reference, which come first; 0 without one.
     grams : WordGrams or None
         Word 5-grams of the texts, if they were requested.
@@ -235,7 +238,7 @@ class Signatures:
     skipped: tuple[Skipped, ...] = ()
     dates: tuple[str | None, ...] = ()
     digests: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
-    new_from: int = 0
+    n_reference: int = 0
     grams: WordGrams | None = None
     phrases: Phrases | None = None
     tokens: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))

@@ -6,16 +6,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as SizedIterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Generic, TypeVar
+from time import perf_counter
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.row_blocks import gathered, scattered
+from spotsigs.clustering.clusters import ClusterMethod, cluster
+from spotsigs.clustering.counting import CountingPairs
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
 from spotsigs.contracts import Matcher, PairChunks
 from spotsigs.matching.prefix_join import SpotSigsTight
@@ -27,6 +30,43 @@ from spotsigs.storage.identity import identity
 
 SignaturesT = TypeVar("SignaturesT", bound=Any)  # Signatures, or Segments on disk
 PairsT = TypeVar("PairsT", bound=PairChunks)
+
+
+class Grouped(NamedTuple):
+    """Clusters of documents, the pairs that decide which documents are kept, and the pairs that a run reports."""
+
+    clusters: Clusters
+    deciding: PairChunks | CountingPairs
+    reported: PairChunks
+
+
+Grouping = Callable[[ClusterMethod, LeaderOptions], Grouped]
+"""Function that groups the documents of a collection, with a list of its pairs or without."""
+
+
+def by_pairs(
+    pairs: PairChunks, representatives: NDArray[np.int32], clusters: ClusterMethod, options: LeaderOptions
+) -> Grouped:
+    """Group documents by listed pairs, of which those count that the rule of the options allows."""
+    order: Any = {"clusters": clusters, "priority": options.priority, "removed": options.removed}
+    if options.rule is NO_RULE:
+        return Grouped(cluster(pairs, **order), pairs, pairs)
+    counting = CountingPairs(pairs, options.rule, representatives)
+    return Grouped(cluster(pairs, counts=counting.counts, **order), counting, pairs)
+
+
+def by_leaders(
+    find: Callable[[LeaderOptions], tuple[Clusters, Pairs]],
+    seconds: Mapping[str, float],
+    clusters: ClusterMethod,
+    options: LeaderOptions,
+) -> Grouped:
+    """Group documents by leaders that a function finds without a list of pairs; add its wall seconds to others."""
+    assert clusters is ClusterMethod.leaders
+    began = perf_counter()
+    groups, pairs = find(options)
+    pairs = replace(pairs, seconds={**seconds, "cluster": perf_counter() - began})
+    return Grouped(groups, pairs, pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,14 +87,17 @@ class Matched(Generic[SignaturesT, PairsT]):
     exact_duplicates : ExactDuplicates
         Exact duplicates.
     pairs : PairChunks
-        Similar pairs, with the wall seconds of ``extract`` and of the matcher's stages.
+        Similar pairs, with the wall seconds of ``extract`` and of the matcher's stages; none unless they are `listed`.
+    group : callable
+        Groups the documents, see `Grouping`.
+    listed : bool
+        All pairs are listed; otherwise `group` finds those that decide.
     skipped : collection of Skipped
         Records that could not be read; after an addition to a store, only those added.
     new_from : int
         Number of the first document that this run added to a store, or that is none of a reference; 0 if all are new.
-    leaders : callable, optional
-        Finds the clusters of leaders and their pairs where no pairs are listed, see
-        `spotsigs.clustering.leaders.leaders_of`.
+    n_reference : int
+        Number of documents of a reference, which come first; 0 without one.
     joined_at : float or None
         Threshold of the earlier join that has these pairs and times; None for a join of its own.
     grams : callable, optional
@@ -69,9 +112,11 @@ class Matched(Generic[SignaturesT, PairsT]):
     rows: NDArray[np.int64]
     exact_duplicates: ExactDuplicates
     pairs: PairsT
+    group: Grouping
     skipped: SizedIterable[Skipped]
+    listed: bool = True
     new_from: int = 0
-    leaders: Callable[[LeaderOptions], tuple[Clusters, Pairs]] | None = None
+    n_reference: int = 0
     joined_at: float | None = None
     grams: Callable[[], Iterator[WordGrams]] | None = None
     contents: Callable[[], Contents] | None = None
@@ -177,21 +222,28 @@ class Joined:
 
         If ``crossed``, these are the pairs of a reference's document with another one.
         """
-        joined_at, new_from = self.joined_at(matcher), self.extracted.signatures.new_from
+        joined_at, new_from = self.joined_at(matcher), self.extracted.signatures.n_reference
         pairs = self.extracted.exact_duplicates.spread(self.distinct(matcher))
         if new_from:
             pairs = matcher.with_reference(pairs, new_from)
             pairs = pairs.where(pairs.i < new_from) if crossed else pairs
-        return self._matched(pairs, joined_at=joined_at)
+        pairs = replace(pairs, seconds=self._seconds(pairs))
+        group = partial(by_pairs, pairs, self.extracted.exact_duplicates.representatives)
+        return self._matched(pairs, group, joined_at=joined_at)
 
     def unlisted(self, matcher: SpotSigsTight) -> Matched[Signatures, Pairs]:
-        """Return no pairs, but a function that finds leaders and their pairs."""
+        """Return no pairs; the documents are grouped by leaders, which need no list of them."""
         vectors, none = self.corpus.vectors, np.empty(0, np.int32)
+        pairs = Pairs(none, none, np.empty(0), len(vectors))
+        pairs = replace(pairs, seconds=self._seconds(pairs))
         duplicates = self.extracted.exact_duplicates
-        leaders = partial(leaders_of, vectors, matcher.tau, exact_duplicates=duplicates, threads=matcher.threads)
-        return self._matched(Pairs(none, none, np.empty(0), len(vectors)), leaders=leaders)
+        find = partial(leaders_of, vectors, matcher.tau, exact_duplicates=duplicates, threads=matcher.threads)
+        return self._matched(pairs, partial(by_leaders, find, pairs.seconds), listed=False)
 
-    def _matched(self, pairs: Pairs, **more: Any) -> Matched[Signatures, Pairs]:
+    def _seconds(self, pairs: Pairs) -> dict[str, float]:
+        return {"extract": self.extracted.wall_seconds, **pairs.seconds}
+
+    def _matched(self, pairs: Pairs, group: Grouping, **more: Any) -> Matched[Signatures, Pairs]:
         known, vectors = self.extracted, self.corpus.vectors
         grams = known.signatures.grams
         return Matched(
@@ -200,9 +252,11 @@ class Joined:
             vectors=vectors,
             rows=np.arange(len(vectors)),
             exact_duplicates=known.exact_duplicates,
-            pairs=replace(pairs, seconds={"extract": known.wall_seconds, **pairs.seconds}),
+            pairs=pairs,
+            group=group,
             skipped=known.signatures.skipped,
-            new_from=known.signatures.new_from,
+            new_from=known.signatures.n_reference,
+            n_reference=known.signatures.n_reference,
             grams=None if grams is None else lambda: iter((grams,)),
             contents=None if known.signatures.phrases is None else lambda: self.contents,
             **more,

@@ -26,6 +26,9 @@ REMOVED = ("doc", "kept_instead", "partner", "similarity", "contained", "reason"
 LISTED = ("cluster", "representative", "size", "pairs", "min_similarity", "mean_similarity", "apart", "chain")
 """Columns of ``kept.csv``, ``removed.csv`` and ``clusters.csv``."""
 
+REFERENCE, PAGE = "reference", "page"
+"""Roles of a document, in columns of the tables of a run with a reference."""
+
 ROW_GROUP = 1 << 16
 """Rows of a row group, which is written at once: the bytes of a file do not depend on the chunks in memory."""
 
@@ -43,37 +46,60 @@ def write_tables(
     cohesion: Cohesion,
     *,
     new_from: int = 0,
+    n_reference: int = 0,
     text_lost: NDArray[np.float64] | None = None,
 ) -> None:
     """Write ``pairs.parquet``, ``clusters.parquet``, ``clusters.csv``, ``kept.csv`` and ``removed.csv``.
 
     ``kept.csv`` and ``removed.csv`` list the rows from ``new_from`` on: the documents that are added to a store.
+    The first ``n_reference`` rows are documents of a reference, which may have the id of another document: if there are
+    any, each column of ids that can have one of them is followed, at the end of the table, by a column of roles.
     ``text_lost`` is `spotsigs.evaluation.text_lost.TextLost.of_page`.
     """
-    write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap)
-    write_clusters(folder / "clusters.parquet", doc_ids, decisions.clusters, cohesion)
-    write_cluster_list(folder / "clusters.csv", doc_ids, decisions.clusters, cohesion)
-    write_lists(decisions, doc_ids, folder, new_from=new_from, text_lost=text_lost)
+    write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap, n_reference)
+    write_clusters(folder / "clusters.parquet", doc_ids, decisions.clusters, cohesion, n_reference)
+    write_cluster_list(folder / "clusters.csv", doc_ids, decisions.clusters, cohesion, n_reference)
+    write_lists(decisions, doc_ids, folder, new_from=new_from, n_reference=n_reference, text_lost=text_lost)
+
+
+def role_of(of_reference: bool) -> str:
+    """Return the role of a document in the columns of roles."""
+    return REFERENCE if of_reference else PAGE
+
+
+def _roles(rows: NDArray[Any], n_reference: int) -> list[str | None]:
+    """Return the roles of some rows; None for a negative one."""
+    return [None if row < 0 else role_of(row < n_reference) for row in rows.tolist()]
+
+
+def _with_roles(header: Sequence[str], names_of_roles: Sequence[str], n_reference: int) -> Sequence[str]:
+    """Return the columns of a table, with those of roles if there is a reference."""
+    return (*header, *names_of_roles) if n_reference else header
 
 
 def write_pairs(
-    path: str | Path, doc_ids: Sequence[str], chunks: Iterable[Columns], overlap: Overlap | None = None
+    path: str | Path,
+    doc_ids: Sequence[str],
+    chunks: Iterable[Columns],
+    overlap: Overlap | None = None,
+    n_reference: int = 0,
 ) -> None:
     """Write the columns ``doc_a, doc_b, similarity``, and the quotient's terms: ``shared, union``, null if unknown.
 
-    The chunks are those of `spotsigs.contracts.PairChunks`.
+    The chunks are those of `spotsigs.contracts.PairChunks`. With a reference, ``role_a`` is the role of the first
+    document; the second one is never of the reference.
     """
     import pyarrow as pa
 
     kinds = {"doc_a": pa.string(), "doc_b": pa.string(), "similarity": pa.float64()}
-    schema = pa.schema(kinds | {"shared": pa.int64(), "union": pa.int64()})
-    with _row_groups(path, schema) as append:
-        for columns in pair_columns(doc_ids, chunks, overlap):
+    kinds |= {"shared": pa.int64(), "union": pa.int64()} | ({"role_a": pa.string()} if n_reference else {})
+    with _row_groups(path, pa.schema(kinds)) as append:
+        for columns in pair_columns(doc_ids, chunks, overlap, n_reference):
             append(columns)
 
 
 def pair_columns(
-    doc_ids: Sequence[str], chunks: Iterable[Columns], overlap: Overlap | None = None
+    doc_ids: Sequence[str], chunks: Iterable[Columns], overlap: Overlap | None = None, n_reference: int = 0
 ) -> Iterator[Sequence[Any]]:
     """Yield the columns of `write_pairs` as Arrow arrays, in blocks of rows."""
     import pyarrow as pa
@@ -85,7 +111,8 @@ def pair_columns(
         terms = [pa.nulls(len(i), pa.int64())] * 2
         if overlap is not None:
             terms = [numbers(part) for part in overlap(i, j, similarity)]
-        yield a, b, numbers(similarity), *terms
+        roles = [text(_roles(i, n_reference))] if n_reference else []
+        yield a, b, numbers(similarity), *terms, *roles
 
 
 def cluster_columns(doc_ids: Sequence[str], clusters: Clusters) -> Iterator[Sequence[Any]]:
@@ -97,31 +124,38 @@ def cluster_columns(doc_ids: Sequence[str], clusters: Clusters) -> Iterator[Sequ
         yield documents, numbers(labels), representatives
 
 
-def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
+def write_clusters(
+    path: str | Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion, n_reference: int = 0
+) -> None:
     """Write a row for each document: its cluster, the representative, and the cohesion of the cluster.
 
     The columns are ``doc, cluster, representative, similarity_to_representative`` of the document, and ``size,
-    min_similarity, mean_similarity, chain`` of its cluster, see `spotsigs.clustering.clusters.Cohesion`.
+    min_similarity, mean_similarity, chain`` of its cluster, see `spotsigs.clustering.clusters.Cohesion`; with a
+    reference, ``role, representative_role``.
     """
     import pyarrow as pa
 
     kinds = {"doc": pa.string(), "cluster": pa.int32(), "representative": pa.string()}
     kinds |= {"similarity_to_representative": pa.float64(), "size": pa.int64()}
     kinds |= {"min_similarity": pa.float64(), "mean_similarity": pa.float64(), "chain": pa.bool_()}
+    kinds |= {"role": pa.string(), "representative_role": pa.string()} if n_reference else {}
     with _row_groups(path, pa.schema(kinds)) as append:
         for start in range(0, len(clusters), ROW_GROUP):
             labels = clusters.labels[start : start + ROW_GROUP]
             of_cluster = cohesion.of(labels)
+            rows, representatives = np.arange(start, start + len(labels)), clusters.representatives[labels]
+            roles = [text(_roles(part, n_reference)) for part in (rows, representatives)] if n_reference else []
             append(
                 [
-                    names(doc_ids, np.arange(start, start + len(labels))),
+                    names(doc_ids, rows),
                     numbers(labels),
-                    names(doc_ids, clusters.representatives[labels]),
+                    names(doc_ids, representatives),
                     numbers(clusters.similarity_to_representative[start : start + ROW_GROUP]),
                     numbers(clusters.sizes[labels].astype(np.int64)),
                     numbers(of_cluster.minimum),
                     numbers(of_cluster.mean),
                     numbers(of_cluster.chain),
+                    *roles,
                 ]
             )
 
@@ -153,27 +187,34 @@ def _regrouped(chunks: Iterable[Columns], size: int) -> Iterator[Columns]:
         yield rest
 
 
-def write_cluster_list(path: Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
+def write_cluster_list(
+    path: Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion, n_reference: int = 0
+) -> None:
     """Write a row for each cluster of several documents, the largest first."""
-    write_csv(path, LISTED, _listed(doc_ids, clusters, cohesion))
+    header = _with_roles(LISTED, ("representative_role",), n_reference)
+    write_csv(path, header, _listed(doc_ids, clusters, cohesion, n_reference))
 
 
-def _listed(doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> Iterator[Sequence[Any]]:
+def _listed(
+    doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion, n_reference: int
+) -> Iterator[Sequence[Any]]:
     sizes = clusters.sizes[cohesion.labels]
     larger = np.flatnonzero(sizes > 2)
     larger = larger[np.argsort(-sizes[larger], kind="stable")]
     # most clusters have two documents and are in order already
     for rows in chain(np.split(larger, range(ROW_GROUP, len(larger), ROW_GROUP)), flagged(sizes == 2)):
         labels = cohesion.labels[rows]
+        representatives = clusters.representatives[labels]
         yield from zip(
             labels.tolist(),
-            names(doc_ids, clusters.representatives[labels]).to_pylist(),
+            names(doc_ids, representatives).to_pylist(),
             sizes[rows].tolist(),
             cohesion.pairs[rows].tolist(),
             map(_known, cohesion.minimum[rows].tolist()),
             map(_known, cohesion.mean[rows].tolist()),
             cohesion.apart[rows].tolist(),
             ("true" if chain else "false" for chain in cohesion.chain[rows].tolist()),
+            *([_roles(representatives, n_reference)] if n_reference else []),
             strict=True,
         )
 
@@ -184,6 +225,7 @@ def write_lists(
     folder: str | Path,
     *,
     new_from: int = 0,
+    n_reference: int = 0,
     text_lost: NDArray[np.float64] | None = None,
 ) -> None:
     """Write ``kept`` and ``removed``, each as CSV and as Parquet, where ids are as they are and empty cells are null.
@@ -191,11 +233,13 @@ def write_lists(
     ``kept.csv`` states for each kept document whether it was ``compared``: ``no`` if it has too few signatures to have
     near-duplicates. ``removed.csv`` has, for each removed document, the kept one that replaces it, the partner of the
     pair that removes it, their similarity, the fraction of its text that the kept one contains, the reason, and the
-    fraction of its text that no kept page contains; both fractions are empty if unknown. The arguments are those of
-    `write_tables`.
+    fraction of its text that no kept page contains; both fractions are empty if unknown. With a reference, it has the
+    roles of the kept one and of the partner. The arguments are those of `write_tables`.
     """
     _write_list(Path(folder) / "kept", KEPT, _kept(decisions, doc_ids, new_from))
-    _write_list(Path(folder) / "removed", REMOVED, _removed(decisions, doc_ids, new_from, text_lost))
+    removed = _with_roles(REMOVED, ("kept_instead_role", "partner_role"), n_reference)
+    rows = _removed(decisions, doc_ids, new_from, n_reference, text_lost)
+    _write_list(Path(folder) / "removed", removed, rows)
 
 
 def _write_list(path: Path, header: Sequence[str], blocks: Iterator[Sequence[list[Any]]]) -> None:
@@ -223,21 +267,37 @@ def _kept(decisions: Decisions, doc_ids: Sequence[str], new_from: int) -> Iterat
 
 
 def _removed(
-    decisions: Decisions, doc_ids: Sequence[str], new_from: int, text_lost: NDArray[np.float64] | None
+    decisions: Decisions,
+    doc_ids: Sequence[str],
+    new_from: int,
+    n_reference: int,
+    text_lost: NDArray[np.float64] | None,
 ) -> Iterator[Sequence[list[Any]]]:
     for rows in flagged(~decisions.kept, new_from):
-        instead = decisions.instead(rows)
+        instead, partner = decisions.instead(rows), decisions.partner[rows]
         kept = names(doc_ids, np.maximum(instead, 0)).to_pylist()
-        partners = names(doc_ids, decisions.partner[rows]).to_pylist()
+        partners = names(doc_ids, partner).to_pylist()
+        in_words = [_in_words(*known, n_reference) for known in ((kept, instead), (partners, partner))]
         yield (
             names(doc_ids, rows).to_pylist(),
             [name if row >= 0 else None for name, row in zip(kept, instead.tolist(), strict=True)],
             partners,
             [_known(value) for value in decisions.similarity[rows].tolist()],
             [_known(value) for value in decisions.contained[rows].round(4).tolist()],
-            list(decisions.reasons(rows, kept, partners)),
+            list(decisions.reasons(rows, *in_words)),
             [None] * len(rows) if text_lost is None else [_known(value) for value in text_lost[rows].round(4).tolist()],
+            *([_roles(part, n_reference) for part in (instead, partner)] if n_reference else []),
         )
+
+
+def _in_words(listed: list[str], rows: NDArray[Any], n_reference: int) -> list[str]:
+    """Return names as sentences have them: those of a reference are followed by their role."""
+    if not n_reference:
+        return listed
+    return [
+        f"{name} of the reference" if row < n_reference else name
+        for name, row in zip(listed, rows.tolist(), strict=True)
+    ]
 
 
 def _known(value: float) -> float | None:

@@ -26,7 +26,6 @@ from spotsigs.formats.python_objects import InputPage, InputPages, input_pages, 
 from spotsigs.method import Method
 from spotsigs.records import Document, IntArray, Pairs, Signatures, Skipped
 from spotsigs.signatures.boilerplate import Boilerplate
-from spotsigs.signatures.extract import REFERENCE
 from spotsigs.spelling import ELSEWHERE
 from spotsigs.storage.exact_duplicates import Sameness
 from spotsigs.workers.engines import Engine, engine_of
@@ -256,20 +255,17 @@ def _match(method: Method, given: _Pages, engine: Engine, default_tau: bool, *, 
         method = method.at(defaults.tau(pages_of_html, method.removes_templates))
     prepare(steps_of(method, listed=listed))
     matched = method.match(given, engine, listed=listed)
-    effects = {"": "cannot be read, compared with no other page and kept", REFERENCE: "of the reference cannot be read"}
-    sizes = {}
-    for prefix, source in given.parts().items():
-        skipped = {
-            int(record.id.removeprefix(prefix)): record.reason
-            for record in matched.skipped
-            if record.id.startswith(REFERENCE) == bool(prefix)
-        }
-        sizes[prefix] = len(skipped)
-        if skipped:
-            _warn(effects[prefix], skipped, source.column(given.name))
-    numbers = np.array([int(number.removeprefix(REFERENCE)) for number in matched.doc_ids], np.int64)
-    old, new = np.split(numbers, [matched.new_from])
-    return _PagePairs(method, matched, new, old, len(new) + sizes[""], given)
+    for source, of_reference in ((given.reference, True), (given.source, False)):
+        skipped = {int(record.id): record.reason for record in matched.skipped if record.of_reference == of_reference}
+        if skipped and source is not None:
+            effect = "of the reference cannot be read" if of_reference else _UNREAD
+            _warn(effect, skipped, source.column(given.name))
+    numbers = np.array(list(map(int, matched.doc_ids)), np.int64)
+    old, new = np.split(numbers, [matched.n_reference])
+    return _PagePairs(method, matched, new, old, len(new) + len(skipped), given)
+
+
+_UNREAD = "cannot be read, compared with no other page and kept"
 
 
 class _PagePairs(NamedTuple):
@@ -340,10 +336,6 @@ class _Pages(Collection):
         pages = list(against) if isinstance(against, Iterator) else against
         self.reference = None if pages is None else input_pages(pages, columns, kept=False)
 
-    def parts(self) -> dict[str, InputPages]:
-        """Return the pages by the beginning of their names."""
-        return ({} if self.reference is None else {REFERENCE: self.reference}) | {"": self.source}
-
     @property
     def reference_shards(self) -> int:
         """Return the number of shards of the reference."""
@@ -361,7 +353,7 @@ class _Pages(Collection):
         return 0  # not known before reading
 
     def __iter__(self) -> Iterator[Shard]:
-        for source in self.parts().values():
+        for source in (self.source,) if self.reference is None else (self.reference, self.source):
             numbered = iter(enumerate(source.pages))
             while batch := list(islice(numbered, BATCH)):
                 yield partial(starmap, _document, [self._checked(*page, source) for page in batch])

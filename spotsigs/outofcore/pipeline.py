@@ -15,7 +15,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from spotsigs.clustering.in_memory import Matched
+from spotsigs.clustering.in_memory import Matched, by_leaders, by_pairs
 from spotsigs.clustering.leaders import LeaderOptions
 from spotsigs.contracts import Collection, CollectionScheme
 from spotsigs.errors import InputError, counted, reason, require, system_errors
@@ -213,7 +213,7 @@ class Store:
         strict : bool
             Stop at the first record that cannot be read.
         listed : bool
-            List the pairs; otherwise, the result has a function that finds leaders, unless documents have labels.
+            List the pairs; otherwise, the result groups the documents by leaders, unless documents have labels.
         crossed : bool
             List only the pairs of a reference's document with another one.
         against : Store, optional
@@ -283,16 +283,20 @@ class Store:
         pairs = self._join(stored, new_from, crossed and new_from > 0) if listed else PairFiles((), len(stored))
         self._require_unchanged(made)
         seconds = {"extract": extract_seconds, "sort_hash": laid_out - extracted, "cluster": perf_counter() - laid_out}
+        pairs = replace(pairs, seconds=seconds, memory=self.budget // PASSING)
+        by_list = partial(by_pairs, pairs, stored.exact_duplicates.representatives)
         return Matched(
             doc_ids=stored.doc_ids,
             signatures=segments,
             vectors=stored.vectors,
             rows=stored.rows,
             exact_duplicates=stored.exact_duplicates,
-            pairs=replace(pairs, seconds=seconds, memory=self.budget // PASSING),
+            pairs=pairs,
+            group=by_list if listed else partial(by_leaders, partial(self._leaders, made), seconds),
+            listed=listed,
             skipped=skipped,
             new_from=new_from,
-            leaders=None if listed else partial(self._leaders, made),
+            n_reference=new_from if earlier.reference else 0,
             grams=outlines.grams if outlines.has_grams else None,
             contents=partial(self._contents, outlines, segments) if self.method.reads_phrases else None,
         )

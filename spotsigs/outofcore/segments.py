@@ -19,7 +19,7 @@ from spotsigs.arrays.csr import row_sums
 from spotsigs.contracts import Collection, Shard, SignatureScheme
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Skipped, WordGrams
-from spotsigs.signatures.extract import REFERENCE, extract_parts, grams_a_shard, strict_error, unique_names
+from spotsigs.signatures.extract import extract_parts, grams_a_shard, strict_error, unique_names
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.storage.exact_duplicates import WORDS, ExactDuplicates, Sameness
 from spotsigs.storage.identity import identity
@@ -208,8 +208,7 @@ class Segments:
     rows : ndarray of bool, shape (n,), optional
         The documents that are compared; all by default.
     reference : int
-        Number of stores, the first ones, of a reference, whose names begin with
-        `spotsigs.signatures.extract.REFERENCE`.
+        Number of stores, the first ones, of a reference.
     """
 
     folders: tuple[Path, ...]
@@ -289,14 +288,13 @@ class Segments:
 
     @property
     def doc_ids(self) -> Iterator[str]:
-        """The document ids, made unique."""
-        return unique_names(partial(self.strings, "doc_ids"))
+        """The document ids; those of the reference, and the others, are made unique."""
+        return chain.from_iterable(unique_names(partial(part.strings, "doc_ids")) for part in self.split())
 
     def strings(self, name: str) -> Iterator[str]:
         """Yield the names of documents or of skipped records."""
-        for k, store in enumerate(self.readers()):
-            values = store.strings(name)
-            yield from map(REFERENCE.__add__, values) if k < self.reference else values
+        for store in self.readers():
+            yield from store.strings(name)
 
     @property
     def clusters(self) -> Iterator[str | None]:
@@ -346,8 +344,9 @@ class SkippedRecords(SizedIterable[Skipped]):
         return sum(len(store.strings("skipped")) for store in self.segments.readers())
 
     def __iter__(self) -> Iterator[Skipped]:
-        reasons = (store.strings("reasons") for store in self.segments.readers())
-        yield from map(Skipped, self.segments.strings("skipped"), chain.from_iterable(reasons))
+        for k, store in enumerate(self.segments.readers()):
+            of_reference = k < self.segments.reference
+            yield from map(Skipped, store.strings("skipped"), store.strings("reasons"), repeat(of_reference))
 
     def __contains__(self, record: object) -> bool:
         return any(record == other for other in self)

@@ -272,9 +272,8 @@ class Places:
 
 def _sites(outlines: Segments) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Return the site and the number of entries of each document."""
-    named = replace(outlines, reference=0)
     entries = [np.diff(store.array("indptr", np.int64)) for store in outlines.readers(verify=False)]
-    return sites_of(named.strings("doc_ids")), np.concatenate([np.empty(0, np.int64), *entries])
+    return sites_of(outlines.strings("doc_ids")), np.concatenate([np.empty(0, np.int64), *entries])
 
 
 def _cut(job: TemplateJob, name: str, places: Places, weights: NDArray[np.int64]) -> Iterator[tuple[Group, bool]]:

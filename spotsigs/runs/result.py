@@ -145,7 +145,7 @@ class Result:
             "largest_cluster": int(decisions.clusters.sizes.max(initial=0)),
             "min_similarity": _over(np.nanmin, self.cohesion.minimum),
             "mean_similarity": _over(np.nanmean, self.cohesion.mean),
-            "pairs_near_tau": near_tau(pairs.chunks(), self.method.tau) if matched.leaders is None else None,
+            "pairs_near_tau": near_tau(pairs.chunks(), self.method.tau) if matched.listed else None,
             "giant_chains": int(np.count_nonzero(self.cohesion.chain)),
             "new_documents": len(vectors) - matched.new_from,
             **quality,

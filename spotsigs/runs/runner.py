@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from spotsigs.clustering.decisions import BY_SCORE, Keep, is_unordered
-from spotsigs.clustering.in_memory import Joined
-from spotsigs.clustering.tables import write_tables
+from spotsigs.clustering.in_memory import Joined, Matched
+from spotsigs.clustering.tables import role_of, write_tables
 from spotsigs.contracts import CopyableCollection
 from spotsigs.errors import require
 from spotsigs.evaluation.metrics import Interval
@@ -23,6 +24,7 @@ from spotsigs.evaluation.text_lost import MOST_BYTES, TextLost, text_lost
 from spotsigs.formats.writers import copy_errors, prepare_copy, print_kept, publish_copy, require_free
 from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import largest_unit_within
+from spotsigs.records import Skipped
 from spotsigs.reports import terminal
 from spotsigs.reports.output_files import publishing, write_csv, write_json, write_text, writing
 from spotsigs.runs.copy_tasks import JudgedBy, copied_by_tasks
@@ -176,13 +178,12 @@ def write_result(folder: Path, result: Result) -> None:
             result.decisions,
             result.cohesion,
             new_from=matched.new_from,
+            n_reference=matched.n_reference,
             text_lost=None if result.text_lost is None else result.text_lost.of_page,
         )
     if len(matched.skipped):
-        names = unique_names(lambda: chain(matched.doc_ids, (record.id for record in matched.skipped)))
-        own = islice(names, len(matched.doc_ids), None)  # different from the name of every document
-        rows = ((name, record.reason) for name, record in zip(own, matched.skipped, strict=True))
-        write_csv(folder / "skipped.csv", ("doc", "reason"), rows)
+        header = ("doc", "reason", "role") if matched.n_reference else ("doc", "reason")
+        write_csv(folder / "skipped.csv", header, _skipped_rows(matched))
     keep = result.method.keep
     if keep in (Keep.newest, *BY_SCORE):
         named = islice(zip(matched.doc_ids, matched.signatures.dates, strict=False), matched.new_from, None)
@@ -190,6 +191,24 @@ def write_result(folder: Path, result: Result) -> None:
         if (first := next(last, None)) is not None:
             name, column = ("undated.csv", "date") if keep is Keep.newest else ("unscored.csv", "score")
             write_csv(folder / name, ("doc", column), chain([first], last))
+
+
+def _skipped_rows(matched: Matched[Any, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield a name that no other document of its role has, the reason, and, with a reference, the role."""
+    n = matched.n_reference
+    for of_reference, ids in ((True, matched.doc_ids[:n]), (False, matched.doc_ids[n:])):
+        records = partial(_records, matched, of_reference)
+        own = islice(unique_names(partial(_names, ids, records)), len(ids), None)
+        for name, record in zip(own, records(), strict=True):
+            yield (name, record.reason, role_of(of_reference)) if n else (name, record.reason)
+
+
+def _records(matched: Matched[Any, Any], of_reference: bool) -> Iterator[Skipped]:
+    return (record for record in matched.skipped if record.of_reference == of_reference)
+
+
+def _names(ids: Sequence[str], records: Callable[[], Iterator[Skipped]]) -> Iterator[str]:
+    return chain(ids, (record.id for record in records()))
 
 
 def _text_lost(result: Result, run: Run) -> TextLost | None:
@@ -225,7 +244,7 @@ def _written(result: Result, run: Run, copy: Path | None, stack: ExitStack) -> P
 def _write_copy(result: Result, run: Run, temporary: Path | None) -> None:
     """Write the copy of the collection into a temporary folder, or its documents to standard output."""
     matched, method = result.matched, result.method
-    failed = np.unique(np.fromiter((name_hash(record.id) for record in matched.skipped), np.uint64))
+    failed = np.unique(np.fromiter((name_hash(record.id) for record in _records(matched, False)), np.uint64))
     judged = JudgedBy(failed, method.text, method.signature)
     new = slice(result.added_from, None)
     decided = run.collection, matched.doc_ids[new], result.decisions.kept[new]
@@ -246,9 +265,12 @@ def write_page(folder: Path, result: Result, run: Run) -> None:
         excess = f"{len(matched.pairs):,} pairs do not fit into {option('memory', run.memory)}"
         log.warning("clusters.html is left out: %s", excess)
         return
+    doc_ids, n = matched.doc_ids, matched.n_reference
+    if n:
+        doc_ids = [*(f"{name} (reference)" for name in doc_ids[:n]), *doc_ids[n:]]
     write_cluster_page(
         folder / "clusters.html",
-        matched.doc_ids,
+        doc_ids,
         pairs,
         result.decisions.clusters,
         readable_texts(result.method, run, matched.new_from),

@@ -75,7 +75,7 @@ def _remarks(result: Result, run: Run) -> list[str]:
         result.decisions.clusters,
         result.cohesion,
         metrics["pairs_near_tau"],
-        listed=result.matched.leaders is None,
+        listed=result.matched.listed,
     ):
         lines.append(message)
     lines += _of_text(method, metrics, warned=bool(message))

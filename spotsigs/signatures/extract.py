@@ -38,9 +38,6 @@ GRAM_WORDS = 5
 GRAM_BITS = 4
 """Most zero bits with which the hashes of a sample of grams begin."""
 
-REFERENCE = "reference:"
-"""Beginning of the names of a reference's documents, so that they differ from those of the input."""
-
 SHELL_WORDS, SHELL_BYTES = 10, 512
 """A page of HTML with fewer words in more bytes is a shell: what it shows is not in its text."""
 
@@ -413,8 +410,8 @@ def extract(
     Returns
     -------
     Signatures
-        One row per document, in the collection's order, ids made unique by `unique_ids`. Ids of a reference begin with
-        `REFERENCE`.
+        One row per document, in the collection's order. The ids of a reference, and those of the other documents, are
+        made unique by `unique_ids`.
 
     Raises
     ------
@@ -434,15 +431,16 @@ def extract(
                 raise strict_error(batch.skipped[0])
             batches.append(batch)
     first = collection.reference_shards
-    signatures = concatenate([*map(_referenced, batches[:first]), *batches[first:]])
-    signatures = replace(signatures, new_from=sum(map(len, batches[:first])))
-    require_reference(signatures.new_from, first)
-    require_pages(collection, len(signatures) - signatures.new_from, [r for b in batches[first:] for r in b.skipped])
+    signatures = concatenate([*map(_of_reference, batches[:first]), *batches[first:]])
+    n_reference = sum(map(len, batches[:first]))
+    require_reference(n_reference, first)
+    require_pages(collection, len(signatures) - n_reference, [r for b in batches[first:] for r in b.skipped])
+    names = signatures.doc_ids
     if isinstance(scheme, CollectionScheme):
-        names = [name for batch in batches for name in batch.doc_ids]
         signatures = replace(signatures, sections=sections_of(names, signatures))
         signatures = _refined(scheme, signatures, sites_of(names), sameness)
-    return replace(signatures, doc_ids=unique_ids(signatures.doc_ids))
+    doc_ids = unique_ids(names[:n_reference]) + unique_ids(names[n_reference:])
+    return replace(signatures, doc_ids=doc_ids, n_reference=n_reference)
 
 
 def _refined(
@@ -468,10 +466,9 @@ def grams_a_shard(grams: int, shards: int) -> int:
     return max(grams // max(shards, 1), min(grams, _LEAST_GRAMS))
 
 
-def _referenced(batch: Signatures) -> Signatures:
-    """Return documents of a reference by their names in tables."""
-    skipped = tuple(replace(record, id=REFERENCE + record.id) for record in batch.skipped)
-    return replace(batch, doc_ids=tuple(map(REFERENCE.__add__, batch.doc_ids)), skipped=skipped)
+def _of_reference(batch: Signatures) -> Signatures:
+    """Return documents of a reference, whose skipped records are known as such."""
+    return replace(batch, skipped=tuple(replace(record, of_reference=True) for record in batch.skipped))
 
 
 def require_reference(documents: int, parts: int) -> None:

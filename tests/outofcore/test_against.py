@@ -98,8 +98,15 @@ def test_memory_budgets_and_engines_give_the_same_bytes(inputs, way):
     assert sorted(copies) == [f"{k:02}.txt" for k in kept]
     removed = pd.read_csv(folder / "kept-results" / "removed.csv")
     assert sorted(removed["doc"]) == [f"{k:02}.txt" for k in range(40) if k not in kept]
-    named = removed["kept_instead"].str.startswith("reference:q")
+    named = removed["kept_instead_role"] == "reference"
+    assert removed["kept_instead"].str.startswith("q").equals(named)
+    assert removed["reason"].str.contains(" of the reference").equals(named)
     assert 0 < named.sum() < len(named)
+    of_pairs, groups = (pd.read_parquet(folder / f"kept-results/{name}.parquet") for name in ("pairs", "clusters"))
+    assert (of_pairs["role_a"] == "reference").equals(of_pairs["doc_a"].str.startswith("q"))
+    assert not of_pairs["doc_b"].str.startswith("q").any()
+    for name, role in (("doc", "role"), ("representative", "representative_role")):
+        assert (groups[role] == "reference").equals(groups[name].str.startswith("q"))
     assert ran(folder, way, *WAYS[way])[:2] == (copies, tables)
 
 
@@ -116,7 +123,7 @@ def test_a_store_is_a_reference_with_its_method(inputs):
     assert stored.stdout == listed.stdout
     rows = [line.split("\t") for line in stored.stdout.splitlines()[1:]]
     assert rows
-    assert all(one.startswith("reference:q") and not other.startswith("reference:") for one, other, *_ in rows)
+    assert all(one.startswith("q") and not other.startswith("q") for one, other, *_ in rows)
     assert {path: path.stat().st_mtime_ns for path in Path(folder, "tests.store").rglob("*")} == before
     other = command("pairs", "in", "--against", "tests.store", "--boilerplate", "remove", cwd=folder)
     assert "tests.store was made with --boilerplate keep; give the same" in other.stderr
@@ -130,8 +137,30 @@ def test_an_input_is_its_own_reference(inputs):
     for more in ((), ("--memory", "1GB")):
         done = command("pairs", "in", "--against", "in", "--workers", 1, *more, cwd=folder)
         pairs = {tuple(line.split("\t")[:2]) for line in done.stdout.splitlines()[1:]}
-        pairs = {(one.removeprefix("reference:"), other) for one, other in pairs}
         assert {(f"{k:02}.txt", f"{k:02}.txt") for k in range(len(pages))} < pairs == {pair[::-1] for pair in pairs}
+
+
+@pytest.mark.parametrize("more", [(), ("--memory", "1GB")])
+def test_an_id_is_no_role(tmp_path, more):
+    """Ids of pages and of the reference can be equal, and begin as they like."""
+    texts = stories(np.random.default_rng(7), 12)
+    ids = [f"reference:{k}" if k % 2 else f"{k}" for k in range(12)]
+    for name, broken in (("in", "p"), ("old", "q")):
+        rows = [{"id": i, "text": text} for i, text in zip(ids, texts, strict=True)] + [{"id": broken, "text": 7}]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    done = command("dedup", "in.jsonl", "--against", "old.jsonl", "--out", "kept", "--workers", 1, *more, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    removed = pd.read_csv(tmp_path / "kept-results/removed.csv", dtype=str)
+    assert removed["doc"].tolist() == ids
+    assert removed["kept_instead_role"].tolist() == ["reference"] * 12
+    assert set(removed["kept_instead"]) <= set(ids)
+    assert not pd.read_csv(tmp_path / "kept-results/kept.csv")["doc"].isin(ids).any()
+    skipped = pd.read_csv(tmp_path / "kept-results/skipped.csv")
+    assert skipped["doc"].str[0].tolist() == ["q", "p"]
+    assert skipped["role"].tolist() == ["reference", "page"]
+    alone = command("dedup", "in.jsonl", "--out", "alone", "--workers", 1, *more, cwd=tmp_path)
+    assert alone.returncode == 0, alone.stderr
+    assert pd.read_csv(tmp_path / "alone-results/kept.csv")["doc"].isin(ids).all()
 
 
 @pytest.mark.parametrize(
