@@ -36,7 +36,7 @@ reproduce: $(VENV)/.runtime ## the main job on the built-in collection
 	$(BIN)/python run.py
 
 test: $(VENV)/.installed ## the quick tests, on all cores
-	$(BIN)/python tests/compile_kernels.py
+	$(BIN)/python tests/helpers/compile_kernels.py
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --durations=10
 
 test-long: $(VENV)/.installed ## the long tests too
@@ -63,7 +63,7 @@ race: $(RACE)/.installed ## other tools from files to kept documents, to results
 
 VERSIONS ?= 3.11 3.12 3.13 3.14
 test-versions: ## the quick tests on every version of Python that is there (pyenv or PATH), and on the oldest libraries
-	@for version in $(VERSIONS) lowest; do PYTHON=$(PYTHON) sh tests/test_version.sh $$version || exit 1; done
+	@for version in $(VERSIONS) lowest; do PYTHON=$(PYTHON) sh tests/helpers/test_version.sh $$version || exit 1; done
 
 coverage: $(VENV)/.installed ## branches of the library that the tests take, with interpreted kernels; 20 minutes
 	$(BIN)/coverage erase
@@ -103,18 +103,18 @@ results-pages: $(VENV)/.installed
 
 SOAK_MINUTES ?= 30
 soak: $(VENV)/.installed ## 8 workers on generated crawls; memory, files and processes in results/runs/soak
-	$(BIN)/python tests/soak.py --minutes $(SOAK_MINUTES)
+	$(BIN)/python tests/helpers/soak.py --minutes $(SOAK_MINUTES)
 
 audit: $(VENV)/.installed ## known vulnerabilities of the pinned versions, and their licences; needs a network
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.7' 'pip-licenses>=5'
-	@$(BIN)/python tests/audit.py
+	@$(BIN)/python tests/helpers/audit.py
 
 lint: $(VENV)/.installed ## style, types, layers; prints the size of the project
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python tests/size.py
+	$(BIN)/python tests/helpers/size.py
 
 DIST := .venv-dist
 dist: $(VENV)/.installed ## build the wheel and the sdist, check their metadata, install each alone and run the command

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import HealthCheck, settings
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 from folders import FOLDERS
 
 sys.path[:0] = FOLDERS

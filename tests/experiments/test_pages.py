@@ -173,7 +173,7 @@ def test_a_study_that_left_the_code_has_the_commit_of_its_results():
 # the folder of results
 
 RESULTS = ROOT / "results"
-BENCHMARKS = {"bench": "benchmarks/bench.py", "race": "benchmarks/end_to_end.py", "soak": "tests/soak.py"}
+BENCHMARKS = {"bench": "benchmarks/bench.py", "race": "benchmarks/end_to_end.py", "soak": "tests/helpers/soak.py"}
 """Folders that no experiment writes, and their programs."""
 EVERY = {"facts", "cells"}
 """Names that every experiment may write."""

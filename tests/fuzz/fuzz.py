@@ -14,7 +14,7 @@ from pathlib import Path
 os.environ.setdefault("NUMBA_BOUNDSCHECK", "1")  # kernels raise if they read or write outside of an array
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(tempfile.gettempdir(), "spotsigs-fuzz-numba")))
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
+sys.path[:0] = [str(HERE), str(HERE.parent / "helpers"), str(HERE.parents[1])]
 
 import atheris
 from guided import MODULES

@@ -115,7 +115,7 @@ def seeds() -> dict[str, list[bytes]]:
     import gzip
     import sys
 
-    sys.path.insert(0, str(Path(__file__).parents[1]))
+    sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
     import pyarrow as pa
     import pyarrow.parquet as pq
     from archives import arc_record, warc_record

@@ -261,7 +261,10 @@ def pss(process):
 def peak_of(words):
     """Run the front door; return its exit code, its output, and the peak of all its processes."""
     with subprocess.Popen(
-        [sys.executable, "tests/production.py", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [sys.executable, "tests/helpers/production.py", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as run:
         peak, process = 0, psutil.Process(run.pid)
         while run.poll() is None:

@@ -96,7 +96,7 @@ def crawl(tmp_path_factory):
 
 
 def jobs(crawl):
-    run = f"tests/production.py data=jsonl data.path={crawl} +data.shard_bytes=100_000 workers=2 page=true"
+    run = f"tests/helpers/production.py data=jsonl data.path={crawl} +data.shard_bytes=100_000 workers=2 page=true"
     run += " hydra.run.dir={folder}"
     sweep = "run.py experiment=chain_length data=tiny workers=2 experiment.results={folder} hydra.run.dir={folder}/run"
     tables = tuple(f"chain_length/*.{kind}" for kind in ("csv", "md", "tex", "svg"))

@@ -28,7 +28,7 @@ def test_the_verdict(versions, code, message):
 
 @pytest.mark.long
 def test_a_short_soak_writes_its_samples(tmp_path):
-    run = process("--minutes", 0.3, "--folder", tmp_path, program=[str(TESTS / "soak.py")])
+    run = process("--minutes", 0.3, "--folder", tmp_path, program=[str(TESTS / "helpers" / "soak.py")])
     assert "by 8 workers" in run.stdout, run.stderr  # growth is detected by a long one
     rows = rows_of(tmp_path / "soak.csv")
     assert len(rows) > 3

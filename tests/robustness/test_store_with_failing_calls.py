@@ -107,7 +107,7 @@ LIMITED = """
 import resource, runpy, sys
 limit = int(sys.argv.pop(1))
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-runpy.run_path("tests/production.py", run_name="__main__")
+runpy.run_path("tests/helpers/production.py", run_name="__main__")
 """
 
 

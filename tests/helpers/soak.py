@@ -1,6 +1,6 @@
 """Match generated crawls with 8 workers for half an hour: memory, open files and processes must stay flat.
 
-`python tests/soak.py --minutes 30` writes `results/runs/soak/soak.csv` and fails where something grows.
+`python tests/helpers/soak.py --minutes 30` writes `results/runs/soak/soak.csv` and fails where something grows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psutil
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from stores import match_on_disk
 

@@ -1,4 +1,4 @@
-"""Compile the kernels that most tests need, in two processes: ``python tests/compile_kernels.py``.
+"""Compile the kernels that most tests need, in two processes: ``python tests/helpers/compile_kernels.py``.
 
 Without it, the workers of the tests and the processes that they start compile the same kernels at the same time.
 """
@@ -9,8 +9,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
 
 
 def pages(folder: str) -> None:

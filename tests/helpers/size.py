@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PRODUCT = ("spotsigs", "baselines", "data", "experiments", "benchmarks")
 LINES, PARAMETERS = 60, 8
 """Most lines and parameters of a function that is not a kernel."""

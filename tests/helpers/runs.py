@@ -17,7 +17,7 @@ from spotsigs.runs.runner import execute
 from spotsigs.runs.stages import Output, Run
 from spotsigs.runs.summary import summary
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @cache

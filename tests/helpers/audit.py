@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "licences.md"
 COMMAND = ("--requirement", "constraints.txt", "--no-deps", "--disable-pip", "--format", "json")
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def front_door(*arguments, cwd=ROOT, **environment) -> subprocess.CompletedProcess[str]:
@@ -36,7 +36,7 @@ def program(arguments):
     """Return the path of the program that takes these words."""
     keys = {str(word).partition("=")[0] for word in arguments}
     production = "hydra.run.dir" in keys and any(key in keys for key in OF_RUN)
-    return str(ROOT / "tests/production.py") if production else str(ROOT / "run.py")
+    return str(ROOT / "tests/helpers/production.py") if production else str(ROOT / "run.py")
 
 
 def command(*arguments, cwd=ROOT, **environment) -> subprocess.CompletedProcess[str]:

@@ -4,7 +4,7 @@ import signal
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
 if __name__ == "__main__":
     from runs import ran

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The quick tests in a fresh environment: `sh tests/test_version.sh 3.13`, or `lowest` for the oldest libraries allowed.
-# More arguments are pytest's: `sh tests/test_version.sh lowest -n 2 tests/test_join.py`. KEEP=folder keeps the environment.
+# The quick tests in a fresh environment: `sh tests/helpers/test_version.sh 3.13`, or `lowest` for the oldest libraries allowed.
+# More arguments are pytest's: `sh tests/helpers/test_version.sh lowest -n 2 tests/test_join.py`. KEEP=folder keeps the environment.
 set -eu
 version=$1
 shift

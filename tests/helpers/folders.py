@@ -4,7 +4,7 @@ import csv
 import os
 from pathlib import Path
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 FOLDERS = [
     str(TESTS),
     *sorted(str(path) for path in TESTS.iterdir() if path.is_dir() and path.name not in ("naive", "__pycache__")),
