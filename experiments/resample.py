@@ -260,7 +260,7 @@ def held_out_f1(every: Sequence[PairsOfLevels], *, splits: int = SPLITS, samples
         Random splits, and bootstrap samples of stories and sites.
     """
     levels = every[0].levels
-    of_stories, of_sites = _itself_and(levels.drawn(samples))
+    of_stories, of_sites = itself_and(levels.drawn(samples))
     total = np.zeros(1 + samples)
     for halves in levels.halves(splits):
         f1 = np.concatenate([f1_of(part.tallies(halves, of_stories, of_sites)) for part in every], axis=-1)
@@ -272,10 +272,10 @@ def held_out_f1(every: Sequence[PairsOfLevels], *, splits: int = SPLITS, samples
 def f1_of_samples(every: PairsOfLevels, samples: int = SAMPLES) -> FloatArray:
     """Return F1 at the lowest threshold of the collection itself, then in each sample of `held_out_f1`."""
     whole = np.ones((1, len(every.levels.stories)), np.bool_)
-    return f1_of(every.tallies(whole, *_itself_and(every.levels.drawn(samples))))[0, :, 0]
+    return f1_of(every.tallies(whole, *itself_and(every.levels.drawn(samples))))[0, :, 0]
 
 
-def _itself_and(drawn: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+def itself_and(drawn: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
     """Return copies of stories and sites in each sample, after one copy of each."""
     of_stories, of_sites = (np.vstack([np.ones(part.shape[1]), part]) for part in drawn)
     return of_stories, of_sites

@@ -19,7 +19,7 @@ from spotsigs.signatures.sites import site_of
 from spotsigs.signatures.template_removal import TemplateRemoval
 from spotsigs.text.tokens import tokenize_marked
 from spotsigs.text.visible import VisibleText
-from spotsigs.workers.engines import Processes
+from spotsigs.workers.engines import Serial
 
 FINDER = Shingles(k=3)
 """Scheme whose signatures decide what is template: they cover every token."""
@@ -54,7 +54,7 @@ def _remaining(collection: Any) -> Mapping[str, NDArray[np.uint64]]:
     key = repr(collection)
     if key not in _last:
         _last.clear()
-        signatures = extract(collection, VisibleText(), TemplateRemoval(signature=FINDER), Processes(workers=2))
+        signatures = extract(collection, VisibleText(), TemplateRemoval(signature=FINDER), Serial())
         rows = np.split(signatures.hashes, signatures.indptr[1:-1])
         _last[key] = dict(zip(signatures.doc_ids, rows, strict=False))  # without pages there is one empty row
     return _last[key]
