@@ -34,6 +34,7 @@ from spotsigs.signatures.text_shingles import TextShingles
 from spotsigs.spelling import flag, spelled
 from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.storage.identity import identity, values_of
+from spotsigs.storage.tasks import in_caller
 from spotsigs.text.visible import VisibleText
 from spotsigs.workers.engines import Engine
 
@@ -264,7 +265,9 @@ class Method:
             return Extracted(signatures, ExactDuplicates.none(len(vectors)), perf_counter() - began, vectors)
         more: Any = {"strict": strict, "sameness": self.duplicates, "grams": grams, "phrases": self.reads_phrases}
         signatures = extract(collection, self.text, self.signature, engine, **more)
-        return Extracted(signatures, ExactDuplicates.among(signatures, self.duplicates), perf_counter() - began)
+        with in_caller("exact duplicates", len(signatures)):
+            exact_duplicates = ExactDuplicates.among(signatures, self.duplicates)
+        return Extracted(signatures, exact_duplicates, perf_counter() - began)
 
     def joined(self, collection: Collection | VectorCollection, extracted: Extracted) -> Joined:
         """Return the collection ready to be matched: filtered signatures, and the texts for a matcher that reads them.
@@ -272,8 +275,11 @@ class Method:
         Vectors are matched without filters.
         """
         known = extracted
-        vectors = self.idf_filter(known.signatures, known.exact_duplicates) if known.vectors is None else known.vectors
-        vectors = vectors.as_sets() if self.sets else vectors
+        with in_caller("filtering", len(known.signatures)):
+            vectors = known.vectors
+            if vectors is None:
+                vectors = self.idf_filter(known.signatures, known.exact_duplicates)
+            vectors = vectors.as_sets() if self.sets else vectors
         if isinstance(collection, VectorCollection):
             return Joined(known, Corpus(vectors))
 

@@ -409,10 +409,11 @@ def _table(args: argparse.Namespace) -> None:
     from spotsigs.clustering.tables import cluster_columns, pair_columns
     from spotsigs.runs.runner import within_budget
     from spotsigs.runs.stages import compute
+    from spotsigs.storage.tasks import task_log
 
     with staging_folder(Path(tempfile.gettempdir(), "spotsigs")) as folder:  # of a store that is not kept
         method, run = planned(args, folder)
-        with within_budget(run) as memory:
+        with within_budget(run) as memory, task_log():
             result = compute(method, run)
             matched = result.matched
             print(*PRINTED_COLUMNS[args.verb], sep="\t")
@@ -479,9 +480,12 @@ def _inspect(args: argparse.Namespace) -> None:
 
 def _threshold(args: argparse.Namespace) -> None:
     from spotsigs.runs.thresholds import threshold_report
+    from spotsigs.storage.tasks import task_log
 
     require(args.memory is None, "a threshold is proposed in memory; leave out --memory")
-    print(threshold_report(*planned(args, _folder(args.out, "spotsigs-threshold"))))
+    with task_log():
+        report = threshold_report(*planned(args, _folder(args.out, "spotsigs-threshold")))
+    print(report)
 
 
 DO: dict[str, Callable[[argparse.Namespace], None]] = {

@@ -169,7 +169,7 @@ def _joined(job: JoinJob, engine: Engine) -> dict[str, Any]:
     reader = job.vectors()
     indptr, lengths = reader.array("indptr", np.int64), reader.array("lengths", np.int64)
     spans = [RowSpan(job, k, *span) for k, span in enumerate(entry_spans(indptr, max(len(indptr), SPANS * SPAN)))]
-    counted = list(run_tasks(engine, count_entries, spans, "counting entries"))
+    counted = list(run_tasks(engine, count_entries, spans, "counting entries", rows=len(lengths)))
     sizes = [job.result("sizes", k).whole("sizes", np.int32) for k in range(len(counted))]
     blocks = cut_blocks(
         np.concatenate([np.empty(0, np.int32), *sizes]),
@@ -183,7 +183,7 @@ def _joined(job: JoinJob, engine: Engine) -> dict[str, Any]:
     threads = max(engine.processes // max(len(pairs), 1), 1)
     tasks = [PairOfBlocks(job, number, a, b, threads) for number, (a, b) in enumerate(pairs)]
     stores, found, counters = list[int](), 0, {"blocks": len(blocks), "tasks": len(tasks)}
-    for facts in run_tasks(engine, join_blocks, tasks, "joining"):
+    for facts in run_tasks(engine, join_blocks, tasks, "joining", rows=len(lengths)):
         stores.append(facts["stores"])
         found += facts["pairs"]
         require_listable(found, on_disk=True)

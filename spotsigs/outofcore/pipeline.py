@@ -270,7 +270,7 @@ class Store:
         require(has_phrases or not self.method.reads_phrases, f"{text}, which {self.folder} has not; {again}")
         skipped = (segments if earlier.reference else added).skipped
         extracted = perf_counter()
-        with in_caller("exact duplicates"):
+        with in_caller("exact duplicates", new_from + int(added.sizes().sum())):
             exact_duplicates = segments.exact_duplicates(self.method.duplicates)
         if isinstance(self.method.signature, CollectionScheme):
             folder, scheme = self.folder / "refined", self.method.signature

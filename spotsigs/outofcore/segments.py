@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,8 +82,8 @@ def extract_segments(
         grams=grams_a_shard(grams, len(shards)),
         phrases=phrases,
     )
-    with closing(run_tasks(engine, task, list(enumerate(shards)), "reading", "shards")) as done:
-        for refused in done:
+    with closing(run_tasks(engine, task, list(enumerate(shards)), "reading", "shards", rows=itemgetter(0))) as done:
+        for _, refused in done:
             if refused is not None:
                 raise strict_error(refused)
     return finished_segments(folder, collection.reference_shards)
@@ -146,8 +147,8 @@ def _extract_segment(
     limits: tuple[int, int],
     grams: int,
     phrases: bool,
-) -> Skipped | None:
-    """Write a segment; if `strict`, return the first record that cannot be read."""
+) -> tuple[int, Skipped | None]:
+    """Write a segment; return the number of its documents and, if `strict`, the first record that cannot be read."""
     k, shard = task
     target = as_path(folder) / _name(k)
     try:
@@ -159,14 +160,15 @@ def _extract_segment(
             more: Any = {"strict": strict, "most": PART_BYTES, "grams": grams, "phrases": phrases}
             for part in extract_parts(shard, text, scheme, **more):
                 if strict and part.skipped:
-                    return part.skipped[0]
+                    return 0, part.skipped[0]
                 if last is not None:
                     save_signatures(_further(target, further), last)
                     further += 1
                 last = part
         assert last is not None
         save_signatures(target, last, further=further)
-    return next(iter(Segments(tuple(_parts(target))).skipped), None) if strict else None
+    written = Segments(tuple(_parts(target)))
+    return int(written.sizes().sum()), next(iter(written.skipped), None) if strict else None
 
 
 def _further(segment: Path, k: int) -> Path:

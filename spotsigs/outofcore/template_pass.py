@@ -194,7 +194,7 @@ def refine_segments(
     targets = tuple(folder / f"{k:08d}" for k in range(len(outlines.folders)))
     named = enumerate(zip(targets, facts["content"], strict=True))
     tasks = [Target(job, facts["name"], k, absolute(target), made_of) for k, (target, made_of) in named]
-    list(run_tasks(engine, gather, tasks, "signatures"))
+    list(run_tasks(engine, gather, tasks, "signatures", rows=n))
     return replace(outlines, folders=targets, rows=None)
 
 
@@ -212,7 +212,7 @@ def _placed(job: TemplateJob, outlines: Segments, exact_duplicates: ExactDuplica
     spans = list(_cut(job, str(facts["name"]), places, weights))
     job.checkpoint(PLAN, facts["name"], work=lambda out: _write_plan(job, out, outlines, exact_duplicates, places))
     small = [group for group, fits in spans if fits]
-    list(run_tasks(engine, refine, small, "templates"))
+    list(run_tasks(engine, refine, small, "templates", rows=sum(group.last - group.first for group in small)))
     for group in small:
         places.put(group.number, group.first, np.arange(group.last - group.first))
     large = [group for group, fits in spans if not fits]
@@ -224,7 +224,8 @@ def _placed(job: TemplateJob, outlines: Segments, exact_duplicates: ExactDuplica
             blocks.append(Block(job, f"{group.number}-{k}", group.number, start, stop))
             inside = np.flatnonzero((rows >= start) & (rows < stop))
             places.put(blocks[-1].number, group.first + inside, rows[inside] - start)
-    list(run_tasks(engine, refine_block, blocks, "templates of large sites"))
+    pages = sum(block.last - block.first for block in blocks)
+    list(run_tasks(engine, refine_block, blocks, "templates of large sites", rows=pages))
     with writing(job.path(PLACED), PLACED) as out:
         out.put("task", places.task)
         out.put("row", places.row)

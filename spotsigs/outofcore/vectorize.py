@@ -133,7 +133,7 @@ def build_vectors(
     _claim(job, segments, exact_duplicates)
     batches = list(_batches(job, segments, sizes, entries))
     _find_vocabulary(job, batches, engine)
-    list(run_tasks(engine, number, batches, "numbering"))
+    list(run_tasks(engine, number, batches, "numbering", rows=job.documents))
     with writing(folder, "vectors") as store:
         _write_rows(store, job, [job.result("numbered", batch.number) for batch in batches])
         words = [job.result("tallied", k) for k in range(job.ranges)]
@@ -230,7 +230,7 @@ def _batches(
 
 def _find_vocabulary(job: VectorJob, batches: Sequence[Batch], engine: Engine) -> None:
     """Run the rounds that find the vocabulary; write the id of the first signature of each range."""
-    list(run_tasks(engine, scatter, batches, "counting"))
+    list(run_tasks(engine, scatter, batches, "counting", rows=job.documents))
     ranges = [HashRange(job, k, len(batches)) for k in range(job.ranges)]
     sizes = [facts["signatures"] for facts in run_tasks(engine, tally, ranges, "filtering")]
     ends = row_starts(np.array(sizes, np.int64))

@@ -66,9 +66,9 @@ class _JsonLines(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the time, level, module and message of a record."""
+        """Return the time, level, module and message of a record, and the figures of a stage as numbers."""
         values = {"level": record.levelname.lower(), "logger": record.name, "message": record.getMessage()}
-        return json.dumps({"time": round(record.created, 3), **values})
+        return json.dumps({"time": round(record.created, 3), **values, **getattr(record, "facts", {})})
 
 
 def line(level: str, sentence: str) -> str:
@@ -86,13 +86,18 @@ class Log(Enum):
 
 
 def set_up_logging(verbosity: int = 0, form: str = "text") -> None:
-    """Print the log of the library: with ``-v`` information, with ``-vv`` details; progress always, as text or JSON."""
+    """Print the log of the library: with ``-v`` information, with ``-vv`` details; progress always, as text or JSON.
+
+    JSON, which programs read, always has a record for each stage that ends, too.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(_JsonLines() if form == "json" else logging.Formatter("%(asctime)s %(message)s"))
     logger = logging.getLogger("spotsigs")
     logger.handlers[:] = [handler]
     logger.setLevel((logging.WARNING, logging.INFO, logging.DEBUG)[min(verbosity, 2)])
     logging.getLogger("spotsigs.workers.progress").setLevel(logging.INFO)
+    stages = logging.INFO if form == "json" or verbosity else logging.WARNING
+    logging.getLogger("spotsigs.storage.tasks").setLevel(stages)
 
 
 def expand_home(words: Sequence[str]) -> list[str]:

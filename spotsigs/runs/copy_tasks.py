@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -98,7 +99,7 @@ def copied_by_tasks(
     np.save(removed, np.sort(hashes[~kept]))
     limits = largest_page(), largest_unit()
     tasks = [Copied(collection, batch, str(folder), judged, str(removed), limits) for batch in batches]
-    found = list(run_tasks(engine, copy_files, tasks, "copying", "tasks"))
+    found = list(run_tasks(engine, copy_files, tasks, "copying", rows=itemgetter(0)))
     complete = (sum(n for n, _ in found), sum(total for _, total in found) % 2**64) == (len(hashes), int(hashes.sum()))
     if not complete:
         shutil.rmtree(folder)

@@ -31,7 +31,7 @@ from spotsigs.runs.copy_tasks import JudgedBy, copied_by_tasks
 from spotsigs.runs.provenance import TreeMemory, provenance
 from spotsigs.runs.result import Result
 from spotsigs.runs.stages import Run, compute, readable_texts
-from spotsigs.runs.stores import discard, store_of_run
+from spotsigs.runs.stores import discard_stores
 from spotsigs.signatures.extract import cutter, grams_of, name_hash, texts, texts_for, unique_names
 from spotsigs.spelling import option
 from spotsigs.storage.atomic import locked, reserved, staging_folder
@@ -91,11 +91,12 @@ def execute(
                         known = {**result.quality.intervals, **intervals(result)}
                         result = replace(result, quality=replace(result.quality, intervals=known))
                     if run.output.copy is not None:
-                        with in_caller("text lost"):
+                        n = len(result.matched.doc_ids)
+                        with in_caller("text lost", n):
                             result = replace(result, text_lost=_text_lost(result, run))
-                        with in_caller("copy"):
+                        with in_caller("copy", n - result.added_from):
                             temporary = _written(result, run, copy, stack)
-                    with in_caller("tables"):
+                    with in_caller("tables", len(result.matched.doc_ids)):
                         write_result(new, result)
                     if run.output.page:
                         write_page(new, result, run)
@@ -113,8 +114,7 @@ def execute(
                 if is_remote(target):
                     upload(new, target, last=COMPLETE)
             undo.pop_all()
-        if run.memory is not None and run.store is None:
-            discard(store_of_run(method, run.collection, folder))
+        discard_stores(folder)
     return result
 
 

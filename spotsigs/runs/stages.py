@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from glob import has_magic
 from itertools import chain, repeat
@@ -206,13 +207,15 @@ def _in_memory(method: Method, run: Run, joined: Joined) -> Result:
     own_join = joined.joined_at(method.matcher) is None
     if own_join and listed:
         method.matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
-    with PeakMemory() as memory:
+    n = len(joined.corpus.vectors)
+    with PeakMemory() as memory, in_caller("joining", n) if listed else nullcontext():
         matched = joined(method.matcher, crossed=run.output.pairs) if listed else method.unlisted(joined)
     if own_join:
         joined.peak_bytes = memory.peak_bytes
-    return Result.of(
-        method, run.data, run.collection, matched, peak_bytes=joined.peak_bytes, added_from=matched.new_from
-    )
+    with in_caller("decisions", n):
+        return Result.of(
+            method, run.data, run.collection, matched, peak_bytes=joined.peak_bytes, added_from=matched.new_from
+        )
 
 
 def _on_disk(method: Method, run: Run, memory: int) -> Result:
@@ -243,7 +246,7 @@ def _on_disk(method: Method, run: Run, memory: int) -> Result:
         log.warning(undecided, f"{added_from:,}", store.folder)
         matched = store.match(None, listed=listed)
     end_workers()  # the stages below use memory for each document
-    with store.locked(), in_caller("decisions"):
+    with store.locked(), in_caller("decisions", len(matched.doc_ids)):
         result = Result.of(
             method, run.data, run.collection, matched, earlier=earlier, memory=memory, added_from=added_from
         )

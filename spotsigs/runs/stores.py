@@ -27,13 +27,19 @@ def store_of_run(method: Method, collection: Any, folder: Path) -> Path:
     path = folder / f"store-{name}"
     for other in folder.glob("store-*"):
         if other != path:
-            discard(other)
+            _discard(other)
     if not path.exists():
         claim(path, RUN_MARKER, {"run": str(folder)})
     return path
 
 
-def discard(store: Path) -> None:
+def discard_stores(folder: Path) -> None:
+    """Delete the stores of single runs in a folder of results, also those of stopped runs, which nothing resumes."""
+    for store in folder.glob("store-*"):
+        _discard(store)
+
+
+def _discard(store: Path) -> None:
     """Delete the store of a single run, and no other; if that fails, the next run deletes it."""
     if (store / RUN_MARKER).is_file():
         with suppress(OSError), staging_folder(store) as gone:

@@ -26,7 +26,7 @@ from spotsigs.signatures.sections import sections_of
 from spotsigs.signatures.sites import site_of, sites_of
 from spotsigs.spelling import option
 from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
-from spotsigs.storage.tasks import run_tasks
+from spotsigs.storage.tasks import in_caller, run_tasks
 from spotsigs.text.checksums import checksums
 from spotsigs.text.hashing import hash_sentences, hash_shingles
 from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
@@ -425,7 +425,7 @@ def extract(
     batches = []
     sampled = grams_a_shard(grams, len(shards))
     task = partial(extract_shard, text=text, scheme=scheme, strict=strict, grams=sampled, phrases=phrases)
-    with closing(run_tasks(engine, task, shards, "reading", "shards", arrays=True)) as parts:
+    with closing(run_tasks(engine, task, shards, "reading", "shards", arrays=True, rows=len)) as parts:
         for batch in parts:
             if strict and batch.skipped:
                 raise strict_error(batch.skipped[0])
@@ -438,7 +438,8 @@ def extract(
     names = signatures.doc_ids
     if isinstance(scheme, CollectionScheme):
         signatures = replace(signatures, sections=sections_of(names, signatures))
-        signatures = _refined(scheme, signatures, sites_of(names), sameness)
+        with in_caller("templates", len(signatures)):
+            signatures = _refined(scheme, signatures, sites_of(names), sameness)
     doc_ids = unique_ids(names[:n_reference]) + unique_ids(names[n_reference:])
     return replace(signatures, doc_ids=doc_ids, n_reference=n_reference)
 

@@ -21,11 +21,13 @@ skipped if the store is there. A `Job` is the folder of such results::
     totals = job.result("counted", 0).whole("totals", np.int64)
 
 Inside `task_log`, each task is recorded with its seconds and bytes, and so is the work of the calling process before,
-between and after the stages. A stage waits for the step before it.
+between and after the stages. A stage waits for the step before it. When a step ends, a record of the log states its
+name, documents and seconds.
 """
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
 import pickle
@@ -44,12 +46,16 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import psutil
 
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, counted
 from spotsigs.storage.atomic import replacing, staging_folder
 from spotsigs.storage.locations import as_path, exists
 from spotsigs.storage.store import Reader, Writer, claim, opened, remove_tree, writing
 from spotsigs.workers.engines import Engine, Processes
 from spotsigs.workers.progress import progress
+
+log = logging.getLogger(__name__)
+if log.level == logging.NOTSET:
+    log.setLevel(logging.WARNING)  # a program that wants a record for each stage sets INFO
 
 JOB = "job.json"
 """File of a job's folder with the identity of its input."""
@@ -123,6 +129,7 @@ def run_tasks(
     unit: str = "tasks",
     *,
     arrays: bool = False,
+    rows: int | Callable[[Result], int] = 0,
 ) -> Generator[Result, None, None]:
     """Run the tasks of a stage, and yield their results in task order; if closed early, cancel the tasks that wait.
 
@@ -141,18 +148,24 @@ def run_tasks(
     arrays : bool
         The results have arrays: worker processes write them into files, which this process maps. They are neither
         pickled nor sent through a pipe.
+    rows : int or callable
+        Documents of the stage for the log, or a function from a result to the documents of its task.
     """
     with ExitStack() as stack:
         called: Callable[[Task], Any] = function
         if arrays and isinstance(engine, Processes) and engine.processes:
             folder = stack.enter_context(staging_folder(Path(tempfile.gettempdir(), "spotsigs-arrays")))
             called = ToFile(function, str(folder), os.getpid())
-        record = stack.enter_context(_stage(name))
+        record = stack.enter_context(_stage(name, 0 if callable(rows) else rows))
         done = stack.enter_context(closing(engine.map(TimedFunction(called), tasks)))
-        for result, measure in progress(done, name, len(tasks), unit):
-            record(measure)
-            yield result.mapped() if isinstance(result, InFile) else result
+        for returned, measure in progress(done, name, len(tasks), unit):
+            result = returned.mapped() if isinstance(returned, InFile) else returned
+            record(measure, rows(result) if callable(rows) else 0)
+            yield result
 
+
+LEAST_SECONDS = 0.001
+"""Wall seconds of the shortest work of the calling process between two stages that the log states."""
 
 LEAST_BYTES = 1 << 16
 """Bytes of arrays below which a result is sent as it is."""
@@ -290,6 +303,8 @@ class Step(NamedTuple):
         See `TaskMeasure`.
     resumed : bool
         The result was there.
+    rows : int
+        Documents of the task, or of the whole step where its tasks do not count them; 0 if none were counted.
     """
 
     step: int
@@ -302,6 +317,7 @@ class Step(NamedTuple):
     read_bytes: int
     written_bytes: int
     resumed: bool
+    rows: int
 
 
 @dataclass
@@ -312,29 +328,31 @@ class TaskLog:
     _next: int = 0
     _mark: tuple[float, float, int, int] = field(default_factory=lambda: _now())
 
-    def caller(self, name: str) -> None:
+    def caller(self, name: str, rows: int = 0) -> None:
         """Record what the calling process has done since the last step."""
         seconds, core, read, written = (now - then for now, then in zip(_now(), self._mark, strict=True))
         number = self._begin()
-        self.steps.append(Step(number, name, -1, number - 1, True, seconds, core, int(read), int(written), False))
-        self._mark = _now()
+        self._end(Step(number, name, -1, number - 1, True, seconds, core, int(read), int(written), False, rows))
+        _announce(name, seconds, core, rows)
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[Callable[[TaskMeasure], None]]:
-        """Record a stage; yield a function that records a task, which are called in task order."""
+    def stage(self, name: str, rows: int = 0) -> Iterator[Callable[[TaskMeasure, int], object]]:
+        """Record a stage; yield a function that records a task and its documents, called in task order."""
         self.caller(f"before {name}")
-        number, began, here, own = self._begin(), process_time(), _this_process(), 0.0
-        measures: list[TaskMeasure] = []
+        number, began, here, own = self._begin(), _now(), _this_process(), 0.0
+        measures: list[tuple[TaskMeasure, int]] = []
         try:
-            yield measures.append
+            yield lambda measure, rows: measures.append((measure, rows))
         finally:
-            for k, measure in enumerate(measures):
+            for k, (measure, of_task) in enumerate(measures):
                 in_caller = measure.process == here
                 own += measure.core_seconds * in_caller
-                self.steps.append(Step(number, name, k, number - 1, in_caller, *measure[:5]))
-            core = max(process_time() - began - own, 0.0)
-            self.steps.append(Step(number, name, -1, number - 1, True, core, core, 0, 0, False))
-            self._mark = _now()
+                self.steps.append(Step(number, name, k, number - 1, in_caller, *measure[:5], of_task))
+            core = max(process_time() - began[1] - own, 0.0)
+            self._end(Step(number, name, -1, number - 1, True, core, core, 0, 0, False, rows))
+        tasks = {"tasks": len(measures), "resumed": sum(measure.resumed for measure, _ in measures)}
+        core += sum(measure.core_seconds for measure, _ in measures)
+        _announce(name, perf_counter() - began[0], core, rows + sum(of_task for _, of_task in measures), **tasks)
 
     def write(self, path: Path) -> None:
         """Write the steps as a Parquet file."""
@@ -349,6 +367,10 @@ class TaskLog:
         self._next += 1
         return self._next - 1
 
+    def _end(self, step: Step) -> None:
+        self.steps.append(step)
+        self._mark = _now()
+
 
 def _now() -> tuple[float, float, int, int]:
     return perf_counter(), process_time(), *_transferred()
@@ -360,31 +382,44 @@ _LOG: ContextVar[TaskLog | None] = ContextVar("spotsigs task log", default=None)
 @contextmanager
 def task_log() -> Iterator[TaskLog]:
     """Record all stages of the block, and the work of the calling process around them."""
-    log = TaskLog()
-    token = _LOG.set(log)
+    steps = TaskLog()
+    token = _LOG.set(steps)
     try:
-        yield log
+        yield steps
     finally:
-        log.caller("after the last stage")
+        steps.caller("after the last stage")
         _LOG.reset(token)
 
 
 @contextmanager
-def in_caller(name: str) -> Iterator[None]:
-    """Record the block as work of the calling process, by its name."""
-    log = _LOG.get()
-    if log is not None:
-        log.caller(f"before {name}")
+def in_caller(name: str, rows: int = 0) -> Iterator[None]:
+    """Record the block as work of the calling process, by its name, with the number of its documents."""
+    steps = _LOG.get()
+    if steps is not None:
+        steps.caller(f"before {name}")
     yield
-    if log is not None:
-        log.caller(name)
+    if steps is not None:
+        steps.caller(name, rows)
 
 
 @contextmanager
-def _stage(name: str) -> Iterator[Callable[[TaskMeasure], object]]:
-    log = _LOG.get()
-    if log is None:
-        yield lambda measure: None
+def _stage(name: str, rows: int) -> Iterator[Callable[[TaskMeasure, int], object]]:
+    steps = _LOG.get()
+    if steps is None:
+        yield lambda measure, rows: None
         return
-    with log.stage(name) as record:
+    with steps.stage(name, rows) as record:
         yield record
+
+
+def _announce(name: str, seconds: float, core_seconds: float, rows: int, **tasks: int) -> None:
+    """Log that a step has ended, unless there was nothing to do."""
+    if tasks.get("tasks") == 0 or (seconds < LEAST_SECONDS and not rows and not tasks):
+        return
+    counts = {**tasks, "rows": rows} if rows else tasks
+    times = {"seconds": round(seconds, 3), "core_seconds": round(core_seconds, 3)}
+    known = [counted(rows, "document")] if rows else []
+    if tasks:
+        known.append(counted(tasks["tasks"], "task") + (f", {tasks['resumed']:,} resumed" if tasks["resumed"] else ""))
+    known.append(f"{seconds:.2f} s, {core_seconds:.2f} core s")
+    log.info("%s: %s", name, ", ".join(known), extra={"facts": {"stage": name, **counts, **times}})

@@ -90,7 +90,8 @@ class Progress:
             known.append(f"{(self.total - self.done) / rate:,.0f} s left")
         if now - self._advanced >= QUIET_SECONDS:
             known.append(f"{now - self._advanced:.0f} s since the last")
-        log.info("%s: %s", self.name, ", ".join(filter(None, (*known, self.note))))
+        facts = {"stage": self.name, "done": self.done, "total": self.total or None, "unit": self.unit}
+        log.info("%s: %s", self.name, ", ".join(filter(None, (*known, self.note))), extra={"facts": facts})
 
 
 def progress(items: Iterable[T], name: str, total: int, unit: str) -> Iterator[T]:

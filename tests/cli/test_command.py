@@ -389,6 +389,56 @@ def test_each_line_of_a_log_of_json_is_an_object(tmp_path):
     assert done.returncode == 1
 
 
+def stages_of(log):
+    """Return the objects of the stages that have ended."""
+    return [line for line in map(json.loads, log.splitlines()) if "seconds" in line]
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ((), ["reading", "templates", "exact duplicates", "filtering", "decisions", "text lost", "copy", "tables"]),
+        (("--memory", "1GB"), ["reading", "templates", "numbering", "decisions", "text lost", "copy", "tables"]),
+        (("--engine", "dask", "--workers", "2"), ["reading", "templates", "decisions", "copy", "tables"]),
+        (("--engine", "processes", "--workers", "2", "--memory", "2GB"), ["reading", "numbering", "decisions"]),
+    ],
+)
+def test_a_log_of_json_has_each_stage_with_its_documents_and_seconds(words, names, tmp_path):
+    shards = [tmp_path / "pages" / f"{k}.jsonl" for k in range(3)]
+    shards[0].parent.mkdir()
+    for k, shard in enumerate(shards):
+        pages = (f"<p>Page {j} of the shard {k} is a story about the town. <a href='/{j}'>menu</a>" for j in range(100))
+        rows = ({"url": f"http://s{j % 5}.example/{k}/{j}", "html": page} for j, page in enumerate(pages))
+        shard.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    began = time.monotonic()
+    done = command("dedup", "pages", "--html", "html", "--out", "kept", "--log", "json", *words, cwd=tmp_path)
+    wall = time.monotonic() - began
+    assert done.returncode == 0, done.stderr
+    stages = stages_of(done.stderr)
+    found = {stage["stage"]: stage for stage in stages}
+    assert [name for name in found if name in names] == names
+    assert {name: found[name]["rows"] for name in names} == dict.fromkeys(names, 300)
+    assert found["reading"]["tasks"] == 3
+    assert 0.5 * wall - 2 < sum(stage["seconds"] for stage in stages) < wall
+    assert all(stage["core_seconds"] >= 0 for stage in stages)
+    assert all(stage["message"].startswith(f"{stage['stage']}: ") for stage in stages)
+
+
+@pytest.mark.parametrize("verb", ["pairs", "cluster", "threshold"])
+def test_the_log_of_every_verb_has_its_stages(verb, tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"url": "http://x/1", "text": "the plan"}\n' * 3)
+    done = command(verb, "x.jsonl", "--engine", "serial", "--log", "json", cwd=tmp_path)
+    stages = {stage["stage"]: stage for stage in stages_of(done.stderr)}
+    assert stages["reading"]["rows"] == 3
+
+
+def test_a_text_log_has_no_line_for_a_stage_unless_it_is_requested(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"url": "http://x/1", "text": "the plan"}\n' * 3)
+    words = "pairs", "x.jsonl", "--engine", "serial"
+    assert "reading: 3 documents, 1 task, " not in command(*words, cwd=tmp_path).stderr
+    assert "reading: 3 documents, 1 task, " in command(*words, "-v", cwd=tmp_path).stderr
+
+
 COUNTED = """
 import gc, sys
 from numba.core.dispatcher import Dispatcher
