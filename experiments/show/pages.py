@@ -7,6 +7,7 @@ compares it.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ import pandas as pd
 from experiments.claims.facts import read_facts
 from experiments.claims.published import published
 from experiments.claims.verdicts import Verdict
+from experiments.show.finding import finding as _finding
 from spotsigs import __version__
 from spotsigs.reports.output_files import read_json, write_text
 
@@ -185,6 +187,11 @@ def scale(results: Path) -> str:
     )
 
 
+def finding(results: Path) -> str:
+    """Return what the study of the number of sites found."""
+    return f"{textwrap.fill(_finding(results), 125)}\n"
+
+
 def _join(run: Mapping[str, Any]) -> float:
     return float(next(row["core_seconds"] for row in run["rows"] if row["stage"] == "join"))
 
@@ -213,7 +220,8 @@ def runs(results: Path) -> str:
 
 
 SECTIONS: dict[str, Callable[[Path], str]] = {
-    each.__name__: each for each in (table1, best_f1, decisions, claims, speed, joins, race, scale, version, runs)
+    each.__name__: each
+    for each in (table1, best_f1, finding, decisions, claims, speed, joins, race, scale, version, runs)
 }
 """Functions from the folder of results to a section, by its name."""
 

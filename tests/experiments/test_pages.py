@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.claims.facts import read_facts
+from experiments.claims.facts import Fact, read_facts, write_facts
 from experiments.claims.judged_claims import judge_all
 from experiments.claims.ledger import RETIRED, command_of
 from experiments.harness.manifest import age, read
+from experiments.show.finding import UNKNOWN, finding
 from experiments.show.overview import overview
 from experiments.show.pages import CITATION, PAGES, ROOT, SECTION, SECTIONS, cited, written
 from spotsigs import __version__
@@ -197,10 +198,50 @@ def test_every_file_is_written_by_an_existing_program(folder):
 def test_the_page_of_the_results_links_to_files_that_exist():
     text = overview(RESULTS, judge_all(RESULTS))
     assert (RESULTS / "README.md").read_text(encoding="utf-8") == text
-    assert text.startswith("# Results\n\nWhat the reproduction finds is in [README]")
+    opening, _, rest = text.removeprefix("# Results\n\n").partition("\n\n")
+    assert opening.startswith("The matching algorithm is exact")
+    assert finding(RESULTS) in opening
+    assert text.count("duplicates=off") == 1
+    assert rest.partition("All [claims]")[0].count("\n| ") == 2 + 10  # a title, a line and ten claims
     links = re.findall(r"\]\(([^)]+)\)", text)
     assert len(links) > 30
     assert [link for link in links if not (RESULTS / link.partition("#")[0]).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("held", "words"),
+    [
+        (
+            {},
+            "That it falls with the number of sites that supply the pages is not shown: it is +.150 F1 (+.1",
+        ),
+        (
+            {"1": 1},
+            "the pages: it is +.150 F1 (+.100 to +.200) with 16 sites and −.001 F1 (−.010 to +.010) with 712.",
+        ),
+        (
+            {"1": 1, "2": 1, "5a": 1},
+            "within .02. The number of sites is the cause; an effect of the density of antecedents",
+        ),
+        (
+            {"1": 1, "2": 1, "5a": 1, "5b": 1},
+            "Both the number of sites and the density of antecedents in templates are",
+        ),
+        ({"1": 1, "2": 1, "6": 1}, "Once templates are removed, they are equal within .02 with every number of sites."),
+    ],
+)
+def test_the_finding_has_the_words_of_the_protocol(tmp_path, held, words):
+    assert finding(tmp_path) == UNKNOWN
+    facts = [
+        Fact(name="lead of spots, 16 sites, [0.2, 1]", value=0.15, low=0.1, high=0.2),
+        Fact(name="lead of spots, 712 sites, [0.2, 1]", value=-0.001, low=-0.01, high=0.01),
+        Fact(name="lead of spots, 16 sites, [0.2, 0.85]", value=1),
+    ]
+    facts += [Fact(name=f"hypothesis {step}: verdict", value=1, text="holds") for step in held]
+    (tmp_path / "sites").mkdir()
+    write_facts(tmp_path / "sites/facts.csv", facts)
+    assert words in finding(tmp_path)
+    assert ("equal within .02" in finding(tmp_path)) == ("2" in held)
 
 
 def test_the_page_of_the_results_needs_no_result(tmp_path):
