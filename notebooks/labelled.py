@@ -31,7 +31,7 @@ class Labelled:
     def vectors(self, scheme: SignatureScheme, **band: float) -> tuple[Vectors, Truth]:
         """Return the signatures within a band of IDF, and the true clusters."""
         signatures = _extracted(self.collection, scheme)
-        truth = Truth.from_clusters(signatures.clusters)
+        truth = Truth.from_clusters(signatures.documents.clusters)
         assert truth is not None
         return spotsigs.IdfFilter(**band)(signatures), truth
 

@@ -23,7 +23,7 @@ from spotsigs.clustering.decisions import decide
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
 from spotsigs.method import Method
-from spotsigs.records import Document, Phrases, Signatures, Tokens, Vectors
+from spotsigs.records import Document, DocumentColumns, Phrases, Signatures, Tokens, Vectors
 from spotsigs.reports.terminal import set_up_logging
 from spotsigs.signatures.contained import NO_RULE, contents_of, phrases_of
 from spotsigs.signatures.extract import count_signatures
@@ -68,7 +68,7 @@ _NUMBERS = np.zeros(2, np.int32)
 
 
 def _features() -> None:
-    outlines = Signatures(("a", "b"), (None,) * 2, _STARTS, _HASHES, _NUMBERS)
+    outlines = Signatures(DocumentColumns(("a", "b")), _STARTS, _HASHES, _NUMBERS)
     features_of(outlines, over_pages(1))
     sections_of(outlines.doc_ids, outlines)
 

@@ -23,7 +23,7 @@ from spotsigs.contracts import Collection, CollectionScheme, Matcher, PairChunks
 from spotsigs.errors import as_choice, require, shown
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.records import Corpus, Document, Pairs, Signatures
+from spotsigs.records import Corpus, Document, DocumentColumns, Pairs, Signatures
 from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of, with_boilerplate
 from spotsigs.signatures.contained import NO_RULE, RemovalRule
 from spotsigs.signatures.extract import extract, texts
@@ -261,7 +261,7 @@ class Method:
         if isinstance(collection, VectorCollection):
             vectors = collection.vectors()
             ids: Any = vectors.ids
-            signatures = Signatures(vectors.doc_ids, (), vectors.indptr, ids, vectors.counts)
+            signatures = Signatures(DocumentColumns(vectors.doc_ids), vectors.indptr, ids, vectors.counts)
             return Extracted(signatures, ExactDuplicates.none(len(vectors)), perf_counter() - began, vectors)
         more: Any = {"strict": strict, "sameness": self.duplicates, "grams": grams, "phrases": self.reads_phrases}
         signatures = extract(collection, self.text, self.signature, engine, **more)
@@ -292,7 +292,7 @@ class Method:
 
         return Joined(known, Corpus(vectors, distinct_texts), marks_shingles(self.signature))
 
-    def unlisted(self, joined: Joined) -> Matched[Signatures, Pairs]:
+    def unlisted(self, joined: Joined) -> Matched[Pairs]:
         """Return what `decide` needs: without a list of all pairs, unless the matcher or the clusters need it.
 
         The number of all pairs grows with the squares of the sizes of clusters.
@@ -303,7 +303,7 @@ class Method:
 
     def match(
         self, collection: Collection | VectorCollection, engine: Engine, *, strict: bool = False, listed: bool = True
-    ) -> Matched[Signatures, Pairs]:
+    ) -> Matched[Pairs]:
         """Find all pairs of a collection that fits into memory, or, unless `listed`, only what `decide` needs.
 
         With a reference, the pairs are those of its documents with others, see `spotsigs.contracts.Referenced`.
@@ -318,7 +318,7 @@ class Method:
 
     def decide(
         self,
-        matched: Matched[Any, Any],
+        matched: Matched[Any],
         *,
         dates: Iterable[str | None] | None = None,
         earlier: NDArray[np.bool_] | None = None,
@@ -354,7 +354,7 @@ class Method:
             removed = np.concatenate([~earlier, np.zeros(n - m, np.bool_)])
         rule = self._rule(matched)
         options = LeaderOptions(order, removed, rule, matched.new_from, self.keep is Keep.none)
-        groups, deciding, pairs = matched.group(self.clusters, options)
+        groups, deciding, pairs = matched.grouped(self.clusters, options)
         compared = None if self.matcher.reads_texts else matched.compared()
         decisions = decide(
             deciding.chunks(), groups, self.keep, earlier=earlier, exact_duplicates=exact_duplicates, compared=compared
@@ -362,7 +362,7 @@ class Method:
         decisions = replace(decisions, in_sections=rule.section_tau > (self.tau or 0))
         return decisions if rule.least == 0 else decisions.measured(rule), pairs
 
-    def _rule(self, matched: Matched[Any, Any]) -> RemovalRule:
+    def _rule(self, matched: Matched[Any]) -> RemovalRule:
         """Return which documents may be removed for which."""
         if self.min_contained == 0:
             return NO_RULE

@@ -197,15 +197,44 @@ class Phrases:
 
 
 @dataclass(frozen=True, slots=True)
-class Signatures:
-    """Signature multisets of a batch of documents, in CSR form, before any filter.
+class DocumentColumns:
+    """What is known about the n documents of a block besides their signatures; a column that is unknown is empty.
 
     Attributes
     ----------
-    doc_ids : sequence of str
-        One per document.
+    ids : sequence of str
+        Ids of the documents.
     clusters : sequence of (str or None)
-        Truth labels, one per document.
+        Truth labels.
+    dates : sequence of (str or None)
+        Capture times.
+    digests : ndarray of uint64, shape (n, 4)
+        Checksums of content and text, see `spotsigs.text.checksums`.
+    tokens : ndarray of int32, shape (n,)
+        Number of tokens of each text.
+    sections : ndarray of uint64, shape (n,)
+        Sections of the documents, see `spotsigs.signatures.sections.sections_of`.
+    """
+
+    ids: Sequence[str] = ()
+    clusters: Sequence[str | None] = ()
+    dates: Sequence[str | None] = ()
+    digests: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
+    tokens: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    sections: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    """Signature multisets of a block of n documents, in CSR form, before any filter.
+
+    The arrays are in memory, or mapped from the files of a store, see `spotsigs.storage.store.load_signatures`. A
+    collection has one block in memory and many on disk, see `spotsigs.signatures.blocks.Blocks`.
+
+    Attributes
+    ----------
+    documents : DocumentColumns
+        The documents.
     indptr : ndarray of int64, shape (n + 1,)
         Row ``r`` is ``indptr[r]:indptr[r + 1]``.
     hashes : ndarray of uint64, shape (nnz,)
@@ -214,35 +243,27 @@ class Signatures:
         Occurrences of each.
     skipped : tuple of Skipped
         Records that could not be read.
-    dates : tuple of (str or None)
-        Capture times, one per document; may be empty.
-    digests : ndarray of uint64, shape (n, 4)
-        Checksums of content and text, see `spotsigs.text.checksums`; may have no rows.
     n_reference : int
         Number of documents of a reference, which come first; 0 without one.
     grams : WordGrams or None
         Word 5-grams of the texts, if they were requested.
     phrases : Phrases or None
         Phrases of the texts, if they were requested.
-    tokens : ndarray of int32, shape (n,)
-        Number of tokens of each text; empty if unknown.
-    sections : ndarray of uint64, shape (n,)
-        Sections of the documents, see `spotsigs.signatures.sections.sections_of`; empty if unknown.
     """
 
-    doc_ids: Sequence[str]
-    clusters: Sequence[str | None]
+    documents: DocumentColumns
     indptr: NDArray[np.int64]
     hashes: NDArray[np.uint64]
     counts: NDArray[np.int32]
     skipped: tuple[Skipped, ...] = ()
-    dates: tuple[str | None, ...] = ()
-    digests: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
     n_reference: int = 0
     grams: WordGrams | None = None
     phrases: Phrases | None = None
-    tokens: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    sections: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+
+    @property
+    def doc_ids(self) -> Sequence[str]:
+        """Ids of the documents."""
+        return self.documents.ids
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -258,7 +279,9 @@ class Signatures:
         sizes = np.diff(self.indptr)
         entries = np.repeat(rows, sizes)
         indptr = row_starts(np.where(rows, sizes, 0))
-        return replace(self, indptr=indptr, hashes=self.hashes[entries], counts=self.counts[entries])
+        hashes = self.hashes[entries] if len(self.hashes) else self.hashes
+        counts = self.counts[entries] if len(self.counts) else self.counts
+        return replace(self, indptr=indptr, hashes=hashes, counts=counts)
 
 
 @dataclass(frozen=True)

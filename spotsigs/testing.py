@@ -12,7 +12,7 @@ import xxhash
 from spotsigs.contracts import Matcher, SignatureScheme
 from spotsigs.defaults import TAU
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.records import Corpus, Pairs, Signatures, Tokens
+from spotsigs.records import Corpus, DocumentColumns, Pairs, Signatures, Tokens
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.text.tokens import tokenize
 
@@ -148,8 +148,7 @@ def corpus_of(texts: Sequence[str], order: Sequence[int] | None = None) -> Corpu
     chosen = [texts[row] for row in rows]
     counts = [Counter(xxhash.xxh64_intdigest(word.encode()) for word in tokenize(text).words) for text in chosen]
     signatures = Signatures(
-        tuple(map(str, rows)),
-        (None,) * len(chosen),
+        DocumentColumns(tuple(map(str, rows))),
         np.cumsum([0, *map(len, counts)]),
         np.array([key for row in counts for key in sorted(row)], np.uint64),
         np.array([row[key] for row in counts for key in sorted(row)], np.int32),

@@ -18,7 +18,7 @@ from spotsigs.contracts import Shard, SignatureScheme, VectorCollection
 from spotsigs.errors import InputError, require
 from spotsigs.method import Method
 from spotsigs.outofcore.segments import source_of
-from spotsigs.records import Document, RowNumbers, Signatures, Skipped, Truth, Vectors
+from spotsigs.records import Document, DocumentColumns, RowNumbers, Signatures, Skipped, Truth, Vectors
 from spotsigs.signatures.extract import concatenate, extract, extract_shard, texts_for
 from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.storage.store import fingerprint, load_signatures, opened, save_signatures
@@ -108,7 +108,7 @@ class Stored:
         truth: Truth | None = None
         if self.source.signature is not None:
             known = load_signatures(self.path)
-            truth = self.source.collection.truth(known.doc_ids, known.clusters, known.skipped)
+            truth = self.source.collection.truth(known.doc_ids, known.documents.clusters, known.skipped)
         how = "data.truth= names a file of them, or choose a collection that has labels, as data=gold"
         if truth is None:
             raise InputError(f"the collection has no truth to evaluate against; {how}")
@@ -157,8 +157,8 @@ def read_together(sources: Sequence[Source], folder: Path, engine: Engine) -> li
 
 
 def _numbered(vectors: Vectors) -> Signatures:
-    n = len(vectors)
-    return Signatures(RowNumbers(n), (None,) * n, vectors.indptr, vectors.ids.astype(np.uint64), vectors.counts)
+    documents = DocumentColumns(RowNumbers(len(vectors)))
+    return Signatures(documents, vectors.indptr, vectors.ids.astype(np.uint64), vectors.counts)
 
 
 def _extract(group: Sequence[tuple[Source, Path]], engine: Engine) -> dict[Path, str]:

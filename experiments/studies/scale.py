@@ -29,7 +29,6 @@ from spotsigs.errors import require
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.pair_files import PairFiles
 from spotsigs.outofcore.pipeline import Store, fitting
-from spotsigs.outofcore.segments import Segments
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.reports.output_files import write_json
 from spotsigs.signatures.idf import IdfFilter
@@ -133,7 +132,7 @@ class Scale(Experiment):
         shutil.rmtree(folder)
         return facts
 
-    def _run(self, settings: Settings, folder: Path, memory: TracedMemory) -> tuple[Matched[Segments, PairFiles], int]:
+    def _run(self, settings: Settings, folder: Path, memory: TracedMemory) -> tuple[Matched[PairFiles], int]:
         budget = parse_memory(self.memory)
 
         class StageRecorder(logging.Handler):
@@ -239,7 +238,7 @@ def stage_rows(path: Path, documents: int, size: int) -> list[dict[str, Any]]:
     ]
 
 
-def _require_equal(matched: Matched[Segments, PairFiles], tau: float) -> float:
+def _require_equal(matched: Matched[PairFiles], tau: float) -> float:
     """Require that the pairs on disk equal those of a join in memory, bit for bit; return its core seconds."""
     from spotsigs.matching.prefix_join import self_join
     from spotsigs.records import Pairs, RowNumbers, Vectors

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Collection as SizedIterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -22,13 +22,13 @@ from spotsigs.clustering.counting import CountingPairs
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
 from spotsigs.contracts import Matcher, PairChunks
 from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.records import Clusters, Corpus, Pairs, Signatures, Skipped, Vectors, WordGrams
+from spotsigs.records import Clusters, Corpus, Pairs, Signatures, Skipped, Vectors
+from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.contained import NO_RULE, Contents, RemovalRule, contents_of
 from spotsigs.signatures.sections import SECTION_TAU
 from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.identity import identity
 
-SignaturesT = TypeVar("SignaturesT", bound=Any)  # Signatures, or Segments on disk
 PairsT = TypeVar("PairsT", bound=PairChunks)
 
 
@@ -40,12 +40,12 @@ class Grouped(NamedTuple):
     reported: PairChunks
 
 
-Grouping = Callable[[ClusterMethod, LeaderOptions], Grouped]
-"""Function that groups the documents of a collection, with a list of its pairs or without."""
+Grouping = Callable[[PairChunks, ClusterMethod, LeaderOptions], Grouped]
+"""Function that groups the documents of a collection by its pairs, all of which are listed or none."""
 
 
 def by_pairs(
-    pairs: PairChunks, representatives: NDArray[np.int32], clusters: ClusterMethod, options: LeaderOptions
+    representatives: NDArray[np.int32], pairs: PairChunks, clusters: ClusterMethod, options: LeaderOptions
 ) -> Grouped:
     """Group documents by listed pairs, of which those count that the rule of the options allows."""
     order: Any = {"clusters": clusters, "priority": options.priority, "removed": options.removed}
@@ -57,27 +57,27 @@ def by_pairs(
 
 def by_leaders(
     find: Callable[[LeaderOptions], tuple[Clusters, Pairs]],
-    seconds: Mapping[str, float],
+    none: PairChunks,
     clusters: ClusterMethod,
     options: LeaderOptions,
 ) -> Grouped:
-    """Group documents by leaders that a function finds without a list of pairs; add its wall seconds to others."""
+    """Group documents by leaders that a function finds without a list of pairs; add its wall seconds to theirs."""
     assert clusters is ClusterMethod.leaders
     began = perf_counter()
     groups, pairs = find(options)
-    pairs = replace(pairs, seconds={**seconds, "cluster": perf_counter() - began})
+    pairs = replace(pairs, seconds={**none.seconds, "cluster": perf_counter() - began})
     return Grouped(groups, pairs, pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matched(Generic[SignaturesT, PairsT]):
-    """Matched collection: signatures and pairs in memory, or `Segments` and `PairFiles` on disk.
+class Matched(Generic[PairsT]):
+    """Matched collection, in memory or on disk.
 
     Attributes
     ----------
     doc_ids : sequence of str
         Id of each document.
-    signatures : Signatures or Segments
+    signatures : Blocks
         Signatures of all documents before the filters, old documents first. For a collection of vectors, ids replace
         the hashes.
     vectors : Vectors
@@ -90,24 +90,20 @@ class Matched(Generic[SignaturesT, PairsT]):
         Similar pairs, with the wall seconds of ``extract`` and of the matcher's stages; none unless they are `listed`.
     group : callable
         Groups the documents, see `Grouping`.
-    listed : bool
-        All pairs are listed; otherwise `group` finds those that decide.
     skipped : collection of Skipped
         Records that could not be read; after an addition to a store, only those added.
+    listed : bool
+        All pairs are listed; otherwise `group` finds those that decide.
     new_from : int
         Number of the first document that this run added to a store, or that is none of a reference; 0 if all are new.
-    n_reference : int
-        Number of documents of a reference, which come first; 0 without one.
     joined_at : float or None
         Threshold of the earlier join that has these pairs and times; None for a join of its own.
-    grams : callable, optional
-        Iterates over the word 5-grams of the texts of all documents, in batches.
     contents : callable, optional
         Returns the phrases of the documents, see `spotsigs.signatures.contained`.
     """
 
     doc_ids: Sequence[str]
-    signatures: SignaturesT
+    signatures: Blocks
     vectors: Vectors
     rows: NDArray[np.int64]
     exact_duplicates: ExactDuplicates
@@ -116,10 +112,17 @@ class Matched(Generic[SignaturesT, PairsT]):
     skipped: SizedIterable[Skipped]
     listed: bool = True
     new_from: int = 0
-    n_reference: int = 0
     joined_at: float | None = None
-    grams: Callable[[], Iterator[WordGrams]] | None = None
     contents: Callable[[], Contents] | None = None
+
+    @cached_property
+    def n_reference(self) -> int:
+        """Number of documents of a reference, which come first; 0 without one."""
+        return self.signatures.n_reference
+
+    def grouped(self, clusters: ClusterMethod, options: LeaderOptions) -> Grouped:
+        """Return the clusters of the documents, and the pairs that decide which of them are kept."""
+        return self.group(self.pairs, clusters, options)
 
     def rule(self, least: float, *, texts: bool) -> RemovalRule:
         """Return which documents may be removed for which, by sections and, with ``texts``, by their contents."""
@@ -217,7 +220,7 @@ class Joined:
         lowest, pairs = self._pairs[method]
         return pairs if tau is None or tau == lowest else pairs.at(tau)
 
-    def __call__(self, matcher: Matcher, *, crossed: bool = False) -> Matched[Signatures, Pairs]:
+    def __call__(self, matcher: Matcher, *, crossed: bool = False) -> Matched[Pairs]:
         """Return the pairs of a matcher, and those of the exact duplicates; with a reference, those that count.
 
         If ``crossed``, these are the pairs of a reference's document with another one.
@@ -227,37 +230,29 @@ class Joined:
         if new_from:
             pairs = matcher.with_reference(pairs, new_from)
             pairs = pairs.where(pairs.i < new_from) if crossed else pairs
-        pairs = replace(pairs, seconds=self._seconds(pairs))
-        group = partial(by_pairs, pairs, self.extracted.exact_duplicates.representatives)
+        group = partial(by_pairs, self.extracted.exact_duplicates.representatives)
         return self._matched(pairs, group, joined_at=joined_at)
 
-    def unlisted(self, matcher: SpotSigsTight) -> Matched[Signatures, Pairs]:
+    def unlisted(self, matcher: SpotSigsTight) -> Matched[Pairs]:
         """Return no pairs; the documents are grouped by leaders, which need no list of them."""
         vectors, none = self.corpus.vectors, np.empty(0, np.int32)
         pairs = Pairs(none, none, np.empty(0), len(vectors))
-        pairs = replace(pairs, seconds=self._seconds(pairs))
         duplicates = self.extracted.exact_duplicates
         find = partial(leaders_of, vectors, matcher.tau, exact_duplicates=duplicates, threads=matcher.threads)
-        return self._matched(pairs, partial(by_leaders, find, pairs.seconds), listed=False)
+        return self._matched(pairs, partial(by_leaders, find), listed=False)
 
-    def _seconds(self, pairs: Pairs) -> dict[str, float]:
-        return {"extract": self.extracted.wall_seconds, **pairs.seconds}
-
-    def _matched(self, pairs: Pairs, group: Grouping, **more: Any) -> Matched[Signatures, Pairs]:
+    def _matched(self, pairs: Pairs, group: Grouping, **more: Any) -> Matched[Pairs]:
         known, vectors = self.extracted, self.corpus.vectors
-        grams = known.signatures.grams
         return Matched(
             doc_ids=vectors.doc_ids,
-            signatures=known.signatures,
+            signatures=Blocks((known.signatures,)),
             vectors=vectors,
             rows=np.arange(len(vectors)),
             exact_duplicates=known.exact_duplicates,
-            pairs=pairs,
+            pairs=replace(pairs, seconds={"extract": known.wall_seconds, **pairs.seconds}),
             group=group,
             skipped=known.signatures.skipped,
             new_from=known.signatures.n_reference,
-            n_reference=known.signatures.n_reference,
-            grams=None if grams is None else lambda: iter((grams,)),
             contents=None if known.signatures.phrases is None else lambda: self.contents,
             **more,
         )

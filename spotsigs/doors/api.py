@@ -24,7 +24,7 @@ from spotsigs.contracts import Collection, Shard, SignatureScheme
 from spotsigs.errors import InputError, counted, require, shown
 from spotsigs.formats.python_objects import InputPage, InputPages, input_pages, is_html, present
 from spotsigs.method import Method
-from spotsigs.records import Document, IntArray, Pairs, Signatures, Skipped
+from spotsigs.records import Document, IntArray, Pairs, Skipped
 from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.spelling import ELSEWHERE
 from spotsigs.storage.exact_duplicates import Sameness
@@ -272,7 +272,7 @@ class _PagePairs(NamedTuple):
     """Pairs of the pages that could be read."""
 
     method: Method
-    matched: Matched[Signatures, Pairs]
+    matched: Matched[Pairs]
     positions: IntArray  # of the pages that could be read among all pages, ascending
     referenced: IntArray  # of those of the reference
     n: int  # number of all pages

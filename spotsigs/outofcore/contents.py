@@ -11,23 +11,22 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
 from spotsigs.errors import InputError
-from spotsigs.outofcore.segments import Segments
-from spotsigs.records import Phrases
+from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.contained import Contents, contents_of
 from spotsigs.storage.store import Reader, fingerprint, opened, writing
 
 
-def stored_contents(folder: Path, outlines: Segments, segments: Segments, *, marked: bool) -> Contents:
+def stored_contents(folder: Path, outlines: Blocks, segments: Blocks, *, marked: bool) -> Contents:
     """Return the contents of documents, which are written segment by segment unless they are in the folder.
 
     Parameters
     ----------
     folder : Path
         Their store.
-    outlines : Segments
-        Segments with the phrases of the documents.
-    segments : Segments
-        Segments of the same documents with the signatures that are compared.
+    outlines : Blocks
+        Blocks with the phrases of the documents.
+    segments : Blocks
+        Blocks of the same documents with the signatures that are compared.
     marked : bool
         As in `spotsigs.signatures.contained.contents_of`.
     """
@@ -48,7 +47,7 @@ def _opened(folder: Path, made_of: str) -> Reader | None:
     return reader if reader.facts.get("made_of") == made_of else None
 
 
-def _write(folder: Path, outlines: Segments, segments: Segments, *, marked: bool, made_of: str) -> None:
+def _write(folder: Path, outlines: Blocks, segments: Blocks, *, marked: bool, made_of: str) -> None:
     sizes: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     with writing(folder, "contents") as out:
         with out.growing("hashes", np.uint32) as append:
@@ -59,8 +58,8 @@ def _write(folder: Path, outlines: Segments, segments: Segments, *, marked: bool
         out.facts["made_of"] = made_of
 
 
-def _each(outlines: Segments, segments: Segments, *, marked: bool) -> Iterator[Contents]:
+def _each(outlines: Blocks, segments: Blocks, *, marked: bool) -> Iterator[Contents]:
     """Yield the contents of the documents of each segment."""
-    for outline, part in zip(outlines.readers(), segments.parts(), strict=True):
-        phrases = Phrases(outline.whole("phrase_indptr", np.int64), outline.whole("phrases", np.uint64))
-        yield contents_of(phrases, row_starts(part.sizes()), part.column("hashes", np.uint64), marked=marked)
+    for outline, block in zip(outlines.read("phrases"), segments.read("hashes"), strict=True):
+        assert outline.phrases is not None
+        yield contents_of(outline.phrases, block.indptr, block.hashes, marked=marked)

@@ -25,10 +25,11 @@ from spotsigs.outofcore.block_join import join_store
 from spotsigs.outofcore.contents import stored_contents
 from spotsigs.outofcore.leaders import BYTES_A_RESULT, leaders_on_disk
 from spotsigs.outofcore.pair_files import BYTES_A_PAIR, PairFiles, write_pairs
-from spotsigs.outofcore.segments import Segments, extract_segments, finished_segments, known_source, source_of
+from spotsigs.outofcore.segments import extract_segments, finished_segments, known_source, source_of
 from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, LAYOUT, build_vectors, rounds_of
 from spotsigs.records import Clusters, Pairs
+from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.boilerplate import boilerplate_of
 from spotsigs.signatures.contained import Contents
 from spotsigs.signatures.extract import require_pages, require_reference, strict_error
@@ -169,11 +170,11 @@ class Store:
         parts = {name: restored(known[key], _CLASSES) for name, key in (("text", "text"), ("signature", "scheme"))}
         return cls(folder=path, method=Method.of(**parts), **more)
 
-    def as_reference(self, method: Method) -> Segments:
+    def as_reference(self, method: Method) -> Blocks:
         """Return the signatures of all documents, to compare others by a method with them."""
         replace(self, method=method)._require_same_scheme(_batches(self.folder)[0])
         segments = stored_segments(self.folder)
-        return replace(segments, reference=len(segments.folders))
+        return replace(segments, reference=len(segments.parts))
 
     @property
     def is_decided(self) -> bool:
@@ -200,7 +201,7 @@ class Store:
         crossed: bool = False,
         against: Store | None = None,
         grams: int = 0,
-    ) -> Matched[Segments, PairFiles]:
+    ) -> Matched[PairFiles]:
         """Find all pairs of a collection.
 
         Parameters
@@ -224,7 +225,7 @@ class Store:
         Returns
         -------
         Matched
-            Its signatures are `Segments`, its pairs `PairFiles`, with the wall seconds ``extract``, ``sort_hash``
+            Its signatures are in files, its pairs `PairFiles`, with the wall seconds ``extract``, ``sort_hash``
             (layout) and ``cluster`` (join).
 
         Raises
@@ -244,9 +245,7 @@ class Store:
                 earlier, added = added.split()
             if collection is not None:
                 require_pages(collection, int(added.sizes().sum()), added.skipped)
-            labelled = not earlier.reference and any(
-                store.array("has_cluster", bool).any() for store in added.readers()
-            )
+            labelled = not earlier.reference and added.is_labelled
             return self._match(earlier, added, perf_counter() - began, listed or labelled, crossed)
 
     def _log_budget(self) -> None:
@@ -259,8 +258,8 @@ class Store:
         )
 
     def _match(
-        self, earlier: Segments, added: Segments, extract_seconds: float, listed: bool, crossed: bool
-    ) -> Matched[Segments, PairFiles]:
+        self, earlier: Blocks, added: Blocks, extract_seconds: float, listed: bool, crossed: bool
+    ) -> Matched[PairFiles]:
         outlines, new_from = earlier + added, int(earlier.sizes().sum())
         segments = outlines
         require_reference(new_from, earlier.reference)
@@ -283,25 +282,24 @@ class Store:
         pairs = self._join(stored, new_from, crossed and new_from > 0) if listed else PairFiles((), len(stored))
         self._require_unchanged(made)
         seconds = {"extract": extract_seconds, "sort_hash": laid_out - extracted, "cluster": perf_counter() - laid_out}
-        pairs = replace(pairs, seconds=seconds, memory=self.budget // PASSING)
-        by_list = partial(by_pairs, pairs, stored.exact_duplicates.representatives)
+        group: Any = partial(by_leaders, partial(self._leaders, made))
+        if listed:
+            group = partial(by_pairs, stored.exact_duplicates.representatives)
         return Matched(
             doc_ids=stored.doc_ids,
             signatures=segments,
             vectors=stored.vectors,
             rows=stored.rows,
             exact_duplicates=stored.exact_duplicates,
-            pairs=pairs,
-            group=by_list if listed else partial(by_leaders, partial(self._leaders, made), seconds),
+            pairs=replace(pairs, seconds=seconds, memory=self.budget // PASSING),
+            group=group,
             listed=listed,
             skipped=skipped,
             new_from=new_from,
-            n_reference=new_from if earlier.reference else 0,
-            grams=outlines.grams if outlines.has_grams else None,
             contents=partial(self._contents, outlines, segments) if self.method.reads_phrases else None,
         )
 
-    def _contents(self, outlines: Segments, segments: Segments) -> Contents:
+    def _contents(self, outlines: Blocks, segments: Blocks) -> Contents:
         """Return the phrases of the documents, by their signatures before and after the second pass."""
         marked = marks_shingles(self.method.signature)
         return stored_contents(self.folder / "contents", outlines, segments, marked=marked)
@@ -332,7 +330,7 @@ class Store:
                 rest = f"complete results in the store {self.folder} are kept, and the same command resumes"
                 raise InputError(f"{at}: {reason(error)}; {rest}") from error
 
-    def _extract(self, collection: Collection | None, add: bool, strict: bool, grams: int) -> tuple[Segments, Segments]:
+    def _extract(self, collection: Collection | None, add: bool, strict: bool, grams: int) -> tuple[Blocks, Blocks]:
         """Return the segments of the old documents, and of the new ones."""
         batches = _batches(self.folder)
         if batches:
@@ -341,7 +339,7 @@ class Store:
             stored = stored_segments(self.folder)
             if strict and (first := next(iter(stored.skipped), None)) is not None:
                 raise strict_error(first)
-            return Segments(()), stored
+            return Blocks(), stored
         number = self._batch_number(collection, batches, add)
         parts = self.method.text, self.method.signature, self.engine
         more: Any = {"strict": strict, "grams": grams, "phrases": self.method.reads_phrases}
@@ -377,7 +375,7 @@ class Store:
             changed = difference(known[key], identity(value))
             require(not changed, f"the store {self.folder} was made with another {name} ({changed}); give the same")
 
-    def _vectorize(self, segments: Segments, exact_duplicates: ExactDuplicates) -> StoredVectors:
+    def _vectorize(self, segments: Blocks, exact_duplicates: ExactDuplicates) -> StoredVectors:
         """Build the vectors, unless they are there and were made of the same signatures with the same settings."""
         content = "".join(map(fingerprint, segments.folders)) + f" {segments.reference}" * bool(segments.reference)
         made_of = {
@@ -508,7 +506,7 @@ _CLASSES = {
 """Classes of the methods that a store can have."""
 
 
-def stored_segments(folder: str | Path) -> Segments:
+def stored_segments(folder: str | Path) -> Blocks:
     """Return the signatures of all documents of a store, in the order in which they were added.
 
     Raises
@@ -521,8 +519,8 @@ def stored_segments(folder: str | Path) -> Segments:
     return _finished(batches)
 
 
-def _finished(batches: Sequence[Path]) -> Segments:
-    return Segments(tuple(folder for batch in batches for folder in finished_segments(batch).folders))
+def _finished(batches: Sequence[Path]) -> Blocks:
+    return Blocks(tuple(folder for batch in batches for folder in finished_segments(batch).folders))
 
 
 def default_memory() -> int:

@@ -25,8 +25,8 @@ from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.parallel import begins
 from spotsigs.contracts import CollectionScheme
 from spotsigs.errors import InputError, require
-from spotsigs.outofcore.segments import Segments
-from spotsigs.records import Signatures
+from spotsigs.records import DocumentColumns, Signatures
+from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.sections import sections_of
 from spotsigs.signatures.sites import sites_of
 from spotsigs.signatures.template_kernels import PageFeatures, PageLinks
@@ -163,13 +163,13 @@ class Target(NamedTuple):
 
 def refine_segments(
     folder: str | Path,
-    outlines: Segments,
+    outlines: Blocks,
     scheme: CollectionScheme,
     engine: Engine,
     *,
     memory: int,
     exact_duplicates: ExactDuplicates,
-) -> Segments:
+) -> Blocks:
     """Compute signatures on disk from sequences of spots and links on disk.
 
     The outlines are those of all documents by the same scheme, old ones first. Results of previous calls are reused
@@ -195,10 +195,10 @@ def refine_segments(
     named = enumerate(zip(targets, facts["content"], strict=True))
     tasks = [Target(job, facts["name"], k, absolute(target), made_of) for k, (target, made_of) in named]
     list(run_tasks(engine, gather, tasks, "signatures", rows=n))
-    return replace(outlines, folders=targets, rows=None)
+    return replace(outlines, parts=targets)
 
 
-def _placed(job: TemplateJob, outlines: Segments, exact_duplicates: ExactDuplicates, engine: Engine) -> Reader:
+def _placed(job: TemplateJob, outlines: Blocks, exact_duplicates: ExactDuplicates, engine: Engine) -> Reader:
     """Compute the signatures of all sites, and write the result and the row in it of each page."""
     settings = {"rules": RULES, "scheme": json.dumps(identity(job.scheme))}
     content = [fingerprint(folder) for folder in outlines.folders]
@@ -271,10 +271,10 @@ class Places:
         self.results.append(result)
 
 
-def _sites(outlines: Segments) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def _sites(outlines: Blocks) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Return the site and the number of entries of each document."""
-    entries = [np.diff(store.array("indptr", np.int64)) for store in outlines.readers(verify=False)]
-    return sites_of(outlines.strings("doc_ids")), np.concatenate([np.empty(0, np.int64), *entries])
+    entries = [np.diff(block.indptr) for block in outlines.read("indptr")]
+    return sites_of(outlines.names()), np.concatenate([np.empty(0, np.int64), *entries])
 
 
 def _cut(job: TemplateJob, name: str, places: Places, weights: NDArray[np.int64]) -> Iterator[tuple[Group, bool]]:
@@ -291,7 +291,7 @@ def _cut(job: TemplateJob, name: str, places: Places, weights: NDArray[np.int64]
 
 
 def _write_plan(
-    job: TemplateJob, out: Writer, outlines: Segments, exact_duplicates: ExactDuplicates, places: Places
+    job: TemplateJob, out: Writer, outlines: Blocks, exact_duplicates: ExactDuplicates, places: Places
 ) -> None:
     out.strings("outlines", map(job.within, outlines.folders))
     out.put("edges", row_starts(outlines.sizes()))
@@ -313,8 +313,7 @@ def refine(group: Group, out: Writer) -> None:
     """Write the signatures of the pages of some sites."""
     parts = list(group.outlines())
     lengths, hashes, kinds = (np.concatenate(column) for column in zip(*parts, strict=True))
-    none = ("",) * len(lengths)
-    outlines = Signatures(none, none, row_starts(lengths), hashes, kinds)
+    outlines = Signatures(DocumentColumns(), row_starts(lengths), hashes, kinds)
     known = group.job.scheme.index(outlines, threads=1)
     lengths, unknown, hashes, counts = group.job.scheme.remaining(known, 0, len(known.links.rows))
     starts, entries = take_rows(row_starts(lengths), known.distinct_of)
@@ -338,16 +337,15 @@ def index(group: Group, out: Writer) -> None:
                 yield hashes, kinds
 
         hashes, kinds = concatenated_on_disk(parts(), (np.uint64, np.int32), scratch)
-        indptr = row_starts(np.concatenate(lengths))
-        none = ("",) * (len(indptr) - 1)
-        known = group.job.scheme.index(Signatures(none, none, indptr, hashes, kinds), threads=1, scratch=scratch)
+        outlines = Signatures(DocumentColumns(), row_starts(np.concatenate(lengths)), hashes, kinds)
+        known = group.job.scheme.index(outlines, threads=1, scratch=scratch)
         for part, names in ((known.pages, _FEATURES), (known.links, _LINKS)):
             for name in names:
                 out.put(f"{type(part).__name__}-{name}", getattr(part, name))
         out.put("distinct_of", known.distinct_of)
         n_blocks = -(-len(hashes) // max(1, min(LEAST_ENTRIES, group.job.memory // BYTES_AN_ENTRY)))
         out.facts = {"pages": len(known.links.rows), "blocks": max(1, n_blocks)}
-        del known, hashes, kinds
+        del known, outlines, hashes, kinds
 
 
 @resumable(REFINED)
@@ -382,10 +380,12 @@ def gather(target: Target) -> None:
     sizes_of_rows = np.zeros(last - first, np.int64)
     sizes_of_rows[distinct] = lengths
     outlines = load_signatures(job.located(plan.strings("outlines")[target.segment]))
-    signatures = replace(outlines, indptr=row_starts(sizes_of_rows), hashes=hashes, counts=counts)
     sections = sections_of(outlines.doc_ids, outlines)
     sections[_unknown(job, places, task[first:last], row[first:last])] = 0
-    save_signatures(target.folder, replace(signatures, sections=sections), made_of=made_of)
+    documents = replace(outlines.documents, sections=sections)
+    indptr = row_starts(sizes_of_rows)
+    signatures = replace(outlines, documents=documents, indptr=indptr, hashes=hashes, counts=counts)
+    save_signatures(target.folder, signatures, made_of=made_of)
 
 
 def _is_made_of(store: Path, made_of: str) -> bool:

@@ -30,7 +30,8 @@ from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import begins, concatenated, gather
 from spotsigs.errors import InputError
 from spotsigs.matching.bounds import rarity_classes
-from spotsigs.outofcore.segments import Segments
+from spotsigs.records import Signatures
+from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.identity import identity
@@ -98,7 +99,7 @@ def parse_memory(text: str | int) -> int:
 
 def build_vectors(
     folder: str | Path,
-    segments: Segments,
+    segments: Blocks,
     idf_filter: IdfFilter,
     *,
     memory: int,
@@ -120,7 +121,6 @@ def build_vectors(
     """
     sizes, entries = segments.sizes(), segments.entries()
     exact_duplicates = ExactDuplicates.none(int(sizes.sum())) if exact_duplicates is None else exact_duplicates
-    segments = segments.only(exact_duplicates.distinct)
     folder = as_path(folder)
     job = VectorJob(
         folder=absolute(rounds_of(folder)),
@@ -131,7 +131,8 @@ def build_vectors(
         ranges=max(1, ceil(int(entries.sum()) / _task_size(entries, memory // BYTES_A_HASH))),
     )
     _claim(job, segments, exact_duplicates)
-    batches = list(_batches(job, segments, sizes, entries))
+    compared = exact_duplicates.distinct if exact_duplicates.any else None
+    batches = list(_batches(job, segments.folders, compared, sizes, entries))
     _find_vocabulary(job, batches, engine)
     list(run_tasks(engine, number, batches, "numbering", rows=job.documents))
     with writing(folder, "vectors") as store:
@@ -189,9 +190,13 @@ class Batch(NamedTuple):
     folders: tuple[str, ...]
     rows: NDArray[np.bool_] | None
 
-    def segments(self) -> Segments:
-        """Return the signatures."""
-        return Segments(tuple(map(as_path, self.folders)), self.rows)
+    def blocks(self, *columns: str) -> Iterator[Signatures]:
+        """Yield some columns of the segments, without the signatures of documents that are not compared."""
+        first = 0
+        for block in Blocks(tuple(map(as_path, self.folders))).read(*columns):
+            last = first + len(block)
+            yield block if self.rows is None else block.only(self.rows[first:last])
+            first = last
 
 
 class HashRange(NamedTuple):
@@ -202,7 +207,7 @@ class HashRange(NamedTuple):
     batches: int
 
 
-def _claim(job: VectorJob, segments: Segments, exact_duplicates: ExactDuplicates) -> None:
+def _claim(job: VectorJob, segments: Blocks, exact_duplicates: ExactDuplicates) -> None:
     """Write the identity of the input of the tasks; delete results with another one."""
     made_of = "".join(map(fingerprint, segments.folders)).encode() + exact_duplicates.representatives.tobytes()
     facts = {
@@ -215,7 +220,11 @@ def _claim(job: VectorJob, segments: Segments, exact_duplicates: ExactDuplicates
 
 
 def _batches(
-    job: VectorJob, segments: Segments, sizes: NDArray[np.int64], entries: NDArray[np.int64]
+    job: VectorJob,
+    folders: Sequence[Path],
+    compared: NDArray[np.bool_] | None,
+    sizes: NDArray[np.int64],
+    entries: NDArray[np.int64],
 ) -> Iterator[Batch]:
     """Group segments up to a number of entries and documents; a larger one is a batch of its own."""
     weights = entries + sizes
@@ -224,8 +233,8 @@ def _batches(
     rows = row_starts(sizes)
     for number, (start, stop) in enumerate(entry_spans(before, most)):
         first, last = int(rows[start]), int(rows[stop])
-        counted = None if segments.rows is None else segments.rows[first:last]
-        yield Batch(job, number, first, tuple(map(absolute, segments.folders[start:stop])), counted)
+        counted = None if compared is None else compared[first:last]
+        yield Batch(job, number, first, tuple(map(absolute, folders[start:stop])), counted)
 
 
 def _find_vocabulary(job: VectorJob, batches: Sequence[Batch], engine: Engine) -> None:
@@ -246,9 +255,7 @@ def _find_vocabulary(job: VectorJob, batches: Sequence[Batch], engine: Engine) -
 @resumable("scattered")
 def scatter(batch: Batch, out: Writer) -> None:
     """Write the distinct hashes of a batch, and the index of the hash of each entry."""
-    parts = list(batch.segments().parts())
-    hashes = np.concatenate([part.column("hashes", np.uint64) for part in parts])
-    del parts
+    hashes = np.concatenate([block.hashes for block in batch.blocks("hashes")])
     order = np.argsort(hashes)
     hashes = hashes[order]
     is_first = begins(hashes)
@@ -293,10 +300,9 @@ def number(batch: Batch, out: Writer) -> None:
     """Write the rows of a batch by length, and the offsets of each length."""
     job = batch.job
     ids, classes = _numbers_of(batch)
-    parts = list(batch.segments().parts())
-    sizes = np.concatenate([part.sizes() for part in parts])
-    counts = np.concatenate([part.column("counts", np.int32) for part in parts])
-    del parts
+    columns = [(np.diff(block.indptr), block.counts) for block in batch.blocks("counts")]
+    sizes, counts = (np.concatenate(column) for column in zip(*columns, strict=True))
+    del columns
     kept, size, lengths = job.idf_filter.long_enough(sizes, ids >= 0, counts)
     lengths = size if job.sets else lengths
     counts = np.ones(int(size.sum()), np.int32) if job.sets else counts[kept]

@@ -19,7 +19,7 @@ from spotsigs.evaluation.metrics import micro_averages, tallies
 from spotsigs.evaluation.text_lost import MOST_LOST, is_much
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
 from spotsigs.method import Method
-from spotsigs.records import Pairs, Signatures, Truth
+from spotsigs.records import Pairs, Truth
 from spotsigs.reports.charts import LogAxis, histogram
 from spotsigs.reports.cluster_page import collapsed, common_prefix, packed, rendered
 from spotsigs.reports.output_files import replacing, write_csv
@@ -68,7 +68,7 @@ class Comparison:
 
 def compare_thresholds(
     method: Method,
-    matched: Matched[Signatures, Pairs],
+    matched: Matched[Pairs],
     similarities: NDArray[np.float64],
     tau: float,
     lost: Callable[[NDArray[np.bool_]], float],
@@ -123,7 +123,7 @@ def _proposal(
 
 def _at_tau(
     method: Method,
-    matched: Matched[Signatures, Pairs],
+    matched: Matched[Pairs],
     tau: float,
     truth: Truth | None,
     lost: Callable[[NDArray[np.bool_]], float],
@@ -174,7 +174,7 @@ def write_threshold_page(
     folder: Path,
     name: str,
     comparison: Comparison,
-    matched: Matched[Signatures, Pairs],
+    matched: Matched[Pairs],
     texts: Any,
     scheme: SignatureScheme,
 ) -> str:
@@ -203,7 +203,7 @@ def write_threshold_page(
 
 
 def _pairs_to_compare(
-    comparison: Comparison, matched: Matched[Signatures, Pairs], texts: Any, scheme: SignatureScheme
+    comparison: Comparison, matched: Matched[Pairs], texts: Any, scheme: SignatureScheme
 ) -> tuple[list[dict[str, Any]], list[str | None]]:
     """Draw pairs on both sides of each candidate; return them as the viewer's groups of two documents."""
     pairs, rng = matched.pairs, np.random.default_rng(0)

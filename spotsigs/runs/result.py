@@ -19,10 +19,10 @@ from spotsigs.contracts import Collection, VectorCollection
 from spotsigs.evaluation.metrics import FIGURES, Quality, evaluate
 from spotsigs.evaluation.text_lost import TextLost
 from spotsigs.method import Method
-from spotsigs.records import Signatures, Truth
+from spotsigs.records import Truth
 from spotsigs.runs.provenance import MIB
 from spotsigs.runs.warnings import near_tau
-from spotsigs.signatures.languages import count_in_shingles, marks_shingles
+from spotsigs.signatures.languages import marks_shingles
 
 FEW = 10
 """Fewer signatures decide about a document by a few words."""
@@ -66,7 +66,7 @@ class Result:
 
     method: Method
     data: str
-    matched: Matched[Any, Any]
+    matched: Matched[Any]
     decisions: Decisions
     cohesion: Cohesion
     quality: Quality | None
@@ -83,7 +83,7 @@ class Result:
         method: Method,
         data: str,
         collection: Collection | VectorCollection,
-        matched: Matched[Any, Any],
+        matched: Matched[Any],
         *,
         earlier: NDArray[np.bool_] | None = None,
         truth: Truth | None = None,
@@ -108,7 +108,7 @@ class Result:
             cohesion=cohesion(groups, pairs.chunks()),
             quality=None if truth is None else evaluate(pairs.chunks(), truth, groups, kept=decisions.kept),
             checksum=checksum(*_content(matched, named)),
-            in_shingles=_in_shingles(matched.signatures) if named and marks_shingles(method.signature) else 0,
+            in_shingles=matched.signatures.in_shingles() if named and marks_shingles(method.signature) else 0,
             **more,
         )
 
@@ -177,21 +177,11 @@ def _over(function: Callable[[Any], Any], values: Any) -> float | None:
     return None if np.isnan(values).all() else float(function(values))
 
 
-def _in_shingles(signatures: Any) -> int:
-    if isinstance(signatures, Signatures):
-        return count_in_shingles(signatures.indptr, signatures.hashes)
-    return int(signatures.in_shingles())
-
-
-def _content(matched: Matched[Any, Any], named: bool) -> tuple[Sequence[str], Iterator[NDArray[Any]]]:
+def _content(matched: Matched[Any], named: bool) -> tuple[Sequence[str], Iterator[NDArray[Any]]]:
     """Return the names and arrays that identify the input; vectors have no names."""
-    signatures = matched.signatures
-    if isinstance(signatures, Signatures):
-        arrays = signatures.indptr, signatures.hashes, signatures.counts
-        return (matched.doc_ids, iter(arrays[1:])) if named else ((), iter(arrays))
-    kinds = {"hashes": np.uint64, "counts": np.int32}
-    stores = ((store, name) for name in kinds for store in signatures.readers())
-    return matched.doc_ids, (store.array(name, kinds[name]) for store, name in stores)
+    columns = ("hashes", "counts") if named else ("indptr", "hashes", "counts")
+    arrays = (getattr(block, name) for name in columns for block in matched.signatures.read(name))
+    return matched.doc_ids if named else (), arrays
 
 
 def checksum(doc_ids: Iterable[str], arrays: Iterable[NDArray[Any]]) -> str:

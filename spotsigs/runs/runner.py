@@ -193,7 +193,7 @@ def write_result(folder: Path, result: Result) -> None:
             write_csv(folder / name, ("doc", column), chain([first], last))
 
 
-def _skipped_rows(matched: Matched[Any, Any]) -> Iterator[tuple[str, ...]]:
+def _skipped_rows(matched: Matched[Any]) -> Iterator[tuple[str, ...]]:
     """Yield a name that no other document of its role has, the reason, and, with a reference, the role."""
     n = matched.n_reference
     for of_reference, ids in ((True, matched.doc_ids[:n]), (False, matched.doc_ids[n:])):
@@ -203,7 +203,7 @@ def _skipped_rows(matched: Matched[Any, Any]) -> Iterator[tuple[str, ...]]:
             yield (name, record.reason, role_of(of_reference)) if n else (name, record.reason)
 
 
-def _records(matched: Matched[Any, Any], of_reference: bool) -> Iterator[Skipped]:
+def _records(matched: Matched[Any], of_reference: bool) -> Iterator[Skipped]:
     return (record for record in matched.skipped if record.of_reference == of_reference)
 
 
@@ -219,11 +219,11 @@ def _text_lost(result: Result, run: Run) -> TextLost | None:
     matched = result.matched
     if matched.new_from and run.documents is run.collection:
         return None
-    if matched.grams is None:
+    if not matched.signatures.has_grams:
         scheme = result.method.signature
         grams = grams_of(texts(run.documents, texts_for(scheme, result.method.text)), cutter(scheme))
     else:
-        grams = matched.grams()
+        grams = matched.signatures.grams()
     most_bytes = MOST_BYTES if run.memory is None else run.memory // 16
     return text_lost(grams, result.decisions.kept, most_bytes=most_bytes)
 

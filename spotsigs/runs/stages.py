@@ -202,7 +202,7 @@ def joined_of(method: Method, run: Run) -> Joined:
 
 def _in_memory(method: Method, run: Run, joined: Joined) -> Result:
     signatures = joined.extracted.signatures
-    labelled = not signatures.n_reference and any(name is not None for name in signatures.clusters)
+    labelled = not signatures.n_reference and any(name is not None for name in signatures.documents.clusters)
     listed = run.output.pairs or run.output.page or labelled
     own_join = joined.joined_at(method.matcher) is None
     if own_join and listed:

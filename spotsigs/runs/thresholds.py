@@ -42,7 +42,7 @@ def threshold_report(method: Method, run: Run) -> str:
     lowest = SpotSigsTight(tau=FLOOR)
     distinct, matched = joined.distinct(lowest), joined(lowest)
     tau = TAU if method.tau is None else method.tau
-    lost = shares_lost(matched.signatures.grams)
+    lost = shares_lost(extracted.signatures.grams)
     comparison = compare_thresholds(replace(method, matcher=lowest), matched, distinct.similarity, tau, lost)
     with publishing(folder, RUN, PAGE, ()) as new:
         write_json(new / RUN, provenance() | {"method": str(method)})

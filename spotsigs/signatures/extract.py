@@ -20,7 +20,7 @@ from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import concatenated
 from spotsigs.contracts import Collection, CollectionScheme, MarkedText, Shard, SignatureScheme
 from spotsigs.errors import InputError, counted, require
-from spotsigs.records import Document, Phrases, Signatures, Skipped, Tokens, WordGrams
+from spotsigs.records import Document, DocumentColumns, Phrases, Signatures, Skipped, Tokens, WordGrams
 from spotsigs.signatures.contained import phrases_of
 from spotsigs.signatures.sections import sections_of
 from spotsigs.signatures.sites import site_of, sites_of
@@ -252,18 +252,21 @@ _DTYPES = (np.uint64, np.int32, np.uint64)  # of hashes, counts and checksums
 def _signatures(rows: Sequence[_Row], skipped: Sequence[Skipped], sample: _GramSample, phrases: bool) -> Signatures:
     hashes, counts, digests = concatenated([(row.hashes, row.counts, row.digests) for row in rows], _DTYPES)
     [entries] = concatenated([(row.phrases,) for row in rows], (np.uint64,))
-    return Signatures(
+    documents = DocumentColumns(
         tuple(row.id for row in rows),
         tuple(row.cluster for row in rows),
+        tuple(row.date for row in rows),
+        digests.reshape(-1, 4),
+        np.array([row.tokens for row in rows], np.int32),
+    )
+    return Signatures(
+        documents,
         row_starts([len(row.hashes) for row in rows]),
         hashes,
         counts,
         tuple(skipped),
-        tuple(row.date for row in rows),
-        digests.reshape(-1, 4),
         grams=sample.of(rows),
         phrases=Phrases(row_starts([len(row.phrases) for row in rows]), entries) if phrases else None,
-        tokens=np.array([row.tokens for row in rows], np.int32),
     )
 
 
@@ -305,21 +308,25 @@ def count_signatures(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], ND
 def concatenate(batches: Iterable[Signatures]) -> Signatures:
     """Concatenate batches of documents."""
     parts = list(batches)
+    columns = [part.documents for part in parts]
     hashes, counts, digests = concatenated(
-        [(part.hashes, part.counts, part.digests.reshape(-1)) for part in parts], _DTYPES
+        [(part.hashes, part.counts, part.documents.digests.reshape(-1)) for part in parts], _DTYPES
+    )
+    documents = DocumentColumns(
+        tuple(chain.from_iterable(part.ids for part in columns)),
+        tuple(chain.from_iterable(part.clusters for part in columns)),
+        tuple(chain.from_iterable(part.dates for part in columns)),
+        digests.reshape(-1, 4),
+        np.concatenate([np.empty(0, np.int32), *(part.tokens for part in columns)]),
     )
     return Signatures(
-        tuple(chain.from_iterable(part.doc_ids for part in parts)),
-        tuple(chain.from_iterable(part.clusters for part in parts)),
+        documents,
         row_starts(np.concatenate([np.empty(0, np.int64), *(np.diff(part.indptr) for part in parts)])),
         hashes,
         counts,
         tuple(chain.from_iterable(part.skipped for part in parts)),
-        tuple(chain.from_iterable(part.dates for part in parts)),
-        digests.reshape(-1, 4),
         grams=_concatenated_grams([part.grams for part in parts if part.grams is not None]),
         phrases=_concatenated_phrases([part.phrases for part in parts if part.phrases is not None]),
-        tokens=np.concatenate([np.empty(0, np.int32), *(part.tokens for part in parts)]),
     )
 
 
@@ -437,11 +444,12 @@ def extract(
     require_pages(collection, len(signatures) - n_reference, [r for b in batches[first:] for r in b.skipped])
     names = signatures.doc_ids
     if isinstance(scheme, CollectionScheme):
-        signatures = replace(signatures, sections=sections_of(names, signatures))
+        documents = replace(signatures.documents, sections=sections_of(names, signatures))
+        signatures = replace(signatures, documents=documents)
         with in_caller("templates", len(signatures)):
             signatures = _refined(scheme, signatures, sites_of(names), sameness)
-    doc_ids = unique_ids(names[:n_reference]) + unique_ids(names[n_reference:])
-    return replace(signatures, doc_ids=doc_ids, n_reference=n_reference)
+    ids = unique_ids(names[:n_reference]) + unique_ids(names[n_reference:])
+    return replace(signatures, documents=replace(signatures.documents, ids=ids), n_reference=n_reference)
 
 
 def _refined(

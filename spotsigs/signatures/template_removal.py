@@ -118,10 +118,11 @@ class TemplateRemoval(MainContent, CollectionScheme):
             *(np.int64, np.bool_, np.uint64, np.int32),
         )
         indptr, entries = take_rows(row_starts(sizes), known.distinct_of)
-        sections = outlines.sections
-        if len(sections):
-            sections = np.where(unknown[known.distinct_of], np.uint64(0), sections)
-        return replace(outlines, indptr=indptr, hashes=hashes[entries], counts=counts[entries], sections=sections)
+        documents = outlines.documents
+        if len(documents.sections):
+            sections = np.where(unknown[known.distinct_of], np.uint64(0), documents.sections)
+            documents = replace(documents, sections=sections)
+        return replace(outlines, documents=documents, indptr=indptr, hashes=hashes[entries], counts=counts[entries])
 
 
 class PageIndex(NamedTuple):

@@ -86,7 +86,7 @@ class ExactDuplicates:
     @classmethod
     def among(cls, signatures: Signatures, sameness: Sameness = Sameness.text) -> ExactDuplicates:
         """Find the exact duplicates among documents whose signatures are in memory."""
-        digests = signatures.digests
+        digests = signatures.documents.digests
         return cls.find(digests[:, :WORDS], lambda: digests[:, WORDS:], len(signatures), sameness)
 
     def __len__(self) -> int:

@@ -34,7 +34,7 @@ from numpy.typing import DTypeLike, NDArray
 from spotsigs.arrays.arrow import numbers, text
 from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.errors import InputError, reason, require, system_errors
-from spotsigs.records import Phrases, RowNumbers, Signatures, Skipped, Vectors, WordGrams, unchecked
+from spotsigs.records import DocumentColumns, Phrases, RowNumbers, Signatures, Skipped, Vectors, WordGrams, unchecked
 from spotsigs.storage import locations
 from spotsigs.storage.atomic import create, destination, is_empty, staging_folder
 from spotsigs.storage.exact_duplicates import ExactDuplicates
@@ -580,13 +580,14 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
 
     The ``facts`` are JSON values of its manifest.
     """
+    documents = signatures.documents
     with writing(folder, "signatures") as store:
         store.put("indptr", signatures.indptr)
         store.put("hashes", signatures.hashes)
         store.put("counts", signatures.counts)
-        store.put("digests", signatures.digests.reshape(-1))
-        store.put("tokens", signatures.tokens)
-        store.put("sections", signatures.sections)
+        store.put("digests", documents.digests.reshape(-1))
+        store.put("tokens", documents.tokens)
+        store.put("sections", documents.sections)
         if (phrases := signatures.phrases) is not None:
             store.put("phrase_indptr", phrases.indptr)
             store.put("phrases", phrases.entries)
@@ -594,39 +595,60 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
             store.put("gram_indptr", grams.indptr)
             store.put("grams", grams.hashes)
             facts["gram_bits"] = grams.bits
-        store.put("has_cluster", np.array([cluster is not None for cluster in signatures.clusters], dtype=np.bool_))
-        store.strings("doc_ids", signatures.doc_ids)
-        store.strings("clusters", (cluster or "" for cluster in signatures.clusters))
-        store.strings("dates", (date or "" for date in signatures.dates))
+        store.put("has_cluster", np.array([cluster is not None for cluster in documents.clusters], dtype=np.bool_))
+        store.strings("doc_ids", documents.ids)
+        store.strings("clusters", (cluster or "" for cluster in documents.clusters))
+        store.strings("dates", (date or "" for date in documents.dates))
         store.strings("skipped", (skipped.id for skipped in signatures.skipped))
         store.strings("reasons", (skipped.reason for skipped in signatures.skipped))
         store.facts = {"rows": len(signatures), **facts}
     return store.fingerprint
 
 
-def load_signatures(folder: str | Path) -> Signatures:
-    """Open signatures written by `save_signatures`; arrays are memory-mapped, ids and labels read."""
-    store, grams = opened(folder, "signatures"), None
-    if store.has("grams"):
-        parts = store.array("gram_indptr", np.int64), store.array("grams", np.uint64)
-        grams = WordGrams(*parts, store.facts["gram_bits"])
-    labels = zip(store.strings("clusters"), store.array("has_cluster", np.bool_).tolist(), strict=True)
-    return Signatures(
-        doc_ids=tuple(store.strings("doc_ids")),
-        clusters=tuple(name if has else None for name, has in labels),
-        indptr=store.array("indptr", np.int64),
-        hashes=store.array("hashes", np.uint64),
-        counts=store.array("counts", np.int32),
-        skipped=tuple(map(Skipped, store.strings("skipped"), store.strings("reasons"))),
-        dates=tuple(date or None for date in store.strings("dates")),
-        digests=store.array("digests", np.uint64).reshape(-1, 4),
-        tokens=store.array("tokens", np.int32) if store.has("tokens") else np.empty(0, np.int32),
-        grams=grams,
-        phrases=Phrases(store.array("phrase_indptr", np.int64), store.array("phrases", np.uint64))
-        if store.has("phrases")
-        else None,
-        sections=store.whole("sections", np.uint64) if store.has("sections") else np.empty(0, np.uint64),
+def load_signatures(folder: str | Path, *columns: str) -> Signatures:
+    """Open signatures written by `save_signatures`; arrays are memory-mapped, see `Reader.mapped`.
+
+    Ids and labels are in memory. If columns are named, such as ``hashes``, ``skipped`` or ``tokens``, only these and
+    ``indptr`` are read, and the others are empty, because opening many files takes time.
+    """
+    store = opened(folder, "signatures")
+
+    def array(name: str, dtype: DTypeLike) -> NDArray[Any]:
+        return store.mapped(name, dtype) if not columns or name in columns else np.empty(0, dtype)
+
+    def strings(name: str, of: str | None = None) -> Sequence[str]:
+        return store.strings(name) if not columns or (of or name) in columns else ()
+
+    def part(name: str, offsets: str) -> tuple[NDArray[np.int64], NDArray[np.uint64]] | None:
+        wanted = (not columns or name in columns) and store.has(name)
+        return (store.mapped(offsets, np.int64), store.mapped(name, np.uint64)) if wanted else None
+
+    grams, phrases = part("grams", "gram_indptr"), part("phrases", "phrase_indptr")
+    documents = DocumentColumns(
+        ids=tuple(strings("doc_ids")),
+        clusters=_labels(store) if not columns or "clusters" in columns else (),
+        dates=tuple(date or None for date in strings("dates")),
+        digests=array("digests", np.uint64).reshape(-1, 4),
+        tokens=array("tokens", np.int32),
+        sections=array("sections", np.uint64),
     )
+    return Signatures(
+        documents=documents,
+        indptr=store.mapped("indptr", np.int64),
+        hashes=array("hashes", np.uint64),
+        counts=array("counts", np.int32),
+        skipped=tuple(map(Skipped, strings("skipped"), strings("reasons", "skipped"))),
+        grams=None if grams is None else WordGrams(*grams, store.facts["gram_bits"]),
+        phrases=None if phrases is None else Phrases(*phrases),
+    )
+
+
+def _labels(store: Reader) -> tuple[str | None, ...]:
+    """Return the labels of the documents of a store of signatures."""
+    known = store.array("has_cluster", np.bool_)
+    if not known.any():
+        return (None,) * len(known)
+    return tuple(name if has else None for name, has in zip(store.strings("clusters"), known.tolist(), strict=True))
 
 
 def concatenated_on_disk(

@@ -14,7 +14,7 @@ from strategies import by_rows
 from strategies import pairs_of as pairs_by_rows
 
 from spotsigs import near_duplicates
-from spotsigs.records import Document, Pairs, Signatures
+from spotsigs.records import Document, DocumentColumns, Pairs, Signatures
 from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.text.checksums import checksums, squeezed
 
@@ -210,8 +210,8 @@ def test_a_page_is_compared_with_a_store_by_its_bytes_and_by_its_text(tmp_path):
 def test_copies_beyond_what_can_be_listed_are_refused_in_a_sentence():
     n = 70_000
     digests = np.ones((n, 4), np.uint64)
-    signatures = Signatures(("",) * n, (None,) * n, np.zeros(n + 1, np.int64), np.empty(0, np.uint64),
-                            np.empty(0, np.int32), digests=digests)  # fmt: skip
+    documents = DocumentColumns(("",) * n, digests=digests)
+    signatures = Signatures(documents, np.zeros(n + 1, np.int64), np.empty(0, np.uint64), np.empty(0, np.int32))
     exact_duplicates = ExactDuplicates.among(signatures, Sameness.text)
     none = np.empty(0, np.int32)
     with pytest.raises(Exception, match=r"2,449,965,000 pairs .* keep one of each set of identical documents"):

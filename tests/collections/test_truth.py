@@ -39,7 +39,7 @@ def truth_of(pages, text, name="truth.tsv", *words):
     (pages.parent / name).write_text(text)
     chosen = configured("data=jsonl", f"data.path={pages}", f"data.truth={pages.parent / name}", *words)
     signatures = chosen.method.extract(chosen.collection, Serial()).signatures
-    return chosen.collection.truth(signatures.doc_ids, signatures.clusters, signatures.skipped)
+    return chosen.collection.truth(signatures.doc_ids, signatures.documents.clusters, signatures.skipped)
 
 
 def lines(*rows, separator="\t"):

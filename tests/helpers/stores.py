@@ -18,8 +18,8 @@ from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
 from spotsigs.outofcore.pair_files import PairFiles
 from spotsigs.outofcore.pipeline import Store
-from spotsigs.outofcore.segments import Segments
 from spotsigs.records import Corpus, Document, Pairs, Vectors
+from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
@@ -50,7 +50,7 @@ def segments_of(batches, folder):
     for k, batch in enumerate(batches):
         folders.append(as_path(folder) / f"{k:08d}")
         save_signatures(folders[-1], batch)
-    return Segments(tuple(folders))
+    return Blocks(tuple(folders))
 
 
 def save_vectors(folder, vectors, exact_duplicates=None):

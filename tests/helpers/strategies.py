@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from spotsigs.records import Pairs, RowNumbers, Signatures, Vectors
+from spotsigs.records import DocumentColumns, Pairs, RowNumbers, Signatures, Vectors
 
 
 def examples(n: int, *, long: int | None = None, **more: int) -> settings:
@@ -103,7 +103,7 @@ def signatures_of(documents: Iterable[Iterable[tuple[int, int]]]) -> Signatures:
     rows = list(map(list, documents))
     hashes, counts = np.array([entry for row in rows for entry in row], object).reshape(-1, 2).T
     names, indptr = tuple(map(str, range(len(rows)))), np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return Signatures(names, (None,) * len(rows), indptr, hashes.astype(np.uint64), counts.astype(np.int32))
+    return Signatures(DocumentColumns(names), indptr, hashes.astype(np.uint64), counts.astype(np.int32))
 
 
 def rows_of_signatures(signatures: Signatures) -> list[dict[int, int]]:

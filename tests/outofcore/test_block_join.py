@@ -28,7 +28,7 @@ from spotsigs.outofcore.block_join import (
     read_block,
 )
 from spotsigs.outofcore.vectorize import build_vectors
-from spotsigs.records import Corpus, Signatures, Vectors
+from spotsigs.records import Corpus, DocumentColumns, Signatures, Vectors
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.storage.store import cut_rows, open_vectors
 from spotsigs.workers.engines import Serial
@@ -249,7 +249,7 @@ def signatures_of(vectors, rows):
     hashes = (part.ids.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     by_row = (a + np.argsort(hashes[a:b]) for a, b in pairwise(part.indptr))
     order = np.concatenate([np.empty(0, np.int64), *by_row])
-    return Signatures(tuple(part.doc_ids), (None,) * len(rows), part.indptr, hashes[order], part.counts[order])
+    return Signatures(DocumentColumns(tuple(part.doc_ids)), part.indptr, hashes[order], part.counts[order])
 
 
 @pytest.mark.parametrize("seed", range(2))

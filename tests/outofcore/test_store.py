@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stores import save_vectors
 from strategies import examples
 
-from spotsigs.records import Signatures, Skipped, Vectors
+from spotsigs.records import DocumentColumns, Signatures, Skipped, Vectors
 from spotsigs.storage.store import load_signatures, open_vectors, opened, save_signatures, sealed, writing
 
 
@@ -59,21 +59,24 @@ def test_any_names_are_read_as_they_were_written(tmp_path_factory, names):
 
 
 def test_signatures_are_read_as_they_were_written(tmp_path):
+    sections = np.array([5, 2**64 - 1], dtype=np.uint64)
     signatures = Signatures(
-        doc_ids=("a", "b"),
-        clusters=("", None),
+        DocumentColumns(("a", "b"), ("", None), sections=sections),
         indptr=np.array([0, 2, 3]),
         hashes=np.array([1, 2**64 - 1, 7], dtype=np.uint64),
         counts=np.array([1, 2, 3], dtype=np.int32),
         skipped=(Skipped("x", "why"),),
-        sections=np.array([5, 2**64 - 1], dtype=np.uint64),
     )
     save_signatures(tmp_path / "x", signatures)
     actual = load_signatures(tmp_path / "x")
-    for name in ("doc_ids", "clusters", "skipped"):
-        assert getattr(actual, name) == getattr(signatures, name)
-    for name in ("indptr", "hashes", "counts", "sections"):
-        np.testing.assert_array_equal(getattr(actual, name), getattr(signatures, name))
+    for one, other in ((actual, signatures), (actual.documents, signatures.documents)):
+        for name in {"ids", "clusters", "skipped"} & set(type(one).__slots__):
+            assert getattr(one, name) == getattr(other, name)
+        for name in {"indptr", "hashes", "counts", "sections", "digests", "tokens"} & set(type(one).__slots__):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    some = load_signatures(tmp_path / "x", "counts", "skipped")
+    assert (some.counts.tolist(), some.skipped, len(some)) == ([1, 2, 3], signatures.skipped, 2)
+    assert (len(some.hashes), some.doc_ids, some.documents.clusters) == (0, (), ())
 
 
 def test_a_store_that_fails_does_not_replace_the_previous_one(tmp_path):

@@ -131,11 +131,11 @@ from spotsigs.outofcore.vectorize import build_vectors
 from spotsigs.outofcore.pipeline import data_budget
 from spotsigs.clustering.clusters import cluster
 from spotsigs.clustering.tables import write_pairs
-from spotsigs.outofcore.segments import Segments
+from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.idf import IdfFilter
 folder, memory = Path(sys.argv[1]), int(sys.argv[2])
 budget = data_budget(memory)
-segments = Segments(tuple(sorted((folder / "s").iterdir())))
+segments = Blocks(tuple(sorted((folder / "s").iterdir())))
 stored = build_vectors(folder / "v", segments, IdfFilter(idf_min=0), memory=budget)
 pairs = join_store(folder / "v", folder / "p", 0.5, Serial(), memory=budget)
 cluster(pairs.within(budget))
@@ -151,7 +151,7 @@ def test_the_budget_is_kept(tmp_path):
 
     from data.collections.wt10g_like import Wt10gLike
     from spotsigs.matching.prefix_join import self_join
-    from spotsigs.records import Signatures
+    from spotsigs.records import DocumentColumns, Signatures
 
     n, step, memory = 400_000, 20_000, 650 * 10**6  # nearly the least that is taken
     vectors = Wt10gLike(documents=n).vectors()
@@ -162,7 +162,7 @@ def test_the_budget_is_kept(tmp_path):
             span = slice(vectors.indptr[a], vectors.indptr[a + step])
             names = tuple(f"http://example.org/{k}" for k in range(a, a + step))
             indptr = vectors.indptr[a : a + step + 1] - vectors.indptr[a]
-            yield Signatures(names, (None,) * step, indptr, hashes[vectors.ids[span]], vectors.counts[span])
+            yield Signatures(DocumentColumns(names), indptr, hashes[vectors.ids[span]], vectors.counts[span])
 
     segments_of(batches(), tmp_path / "s")
     done = process(tmp_path, memory, program=["-c", SCRIPT])

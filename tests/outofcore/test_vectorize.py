@@ -21,7 +21,7 @@ from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.segments import extract_segments
 from spotsigs.outofcore.vectorize import build_vectors, parse_memory
-from spotsigs.records import Signatures, Skipped
+from spotsigs.records import DocumentColumns, Signatures, Skipped
 from spotsigs.signatures.extract import concatenate, extract, unique_ids
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
@@ -36,8 +36,9 @@ def batch(rng, n, names):
     rows = [np.unique(rng.integers(0, 30, rng.integers(0, 9)).astype(np.uint64) << np.uint64(59)) for _ in range(n)]
     hashes = np.concatenate([np.empty(0, np.uint64), *rows])
     return Signatures(
-        doc_ids=tuple(rng.choice(names, n).tolist()),
-        clusters=tuple(None if rng.random() < 0.5 else "c" for _ in range(n)),
+        DocumentColumns(
+            tuple(rng.choice(names, n).tolist()), tuple(None if rng.random() < 0.5 else "c" for _ in range(n))
+        ),
         indptr=np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64),
         hashes=hashes,
         counts=rng.integers(1, 4, len(hashes)).astype(np.int32),
@@ -63,7 +64,7 @@ def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("layout")
     stored = build_vectors(folder / "v", segments_of(batches, folder / "s"), chosen, memory=memory, sets=sets)
     whole = concatenate(batches)
-    whole = replace(whole, doc_ids=unique_ids(whole.doc_ids))
+    whole = replace(whole, documents=replace(whole.documents, ids=unique_ids(whole.doc_ids)))
     expected = chosen(whole).as_sets() if sets else chosen(whole)
     np.testing.assert_array_equal(stored.vectors.vocabulary, expected.vocabulary)
     names = [stored.doc_ids[row] for row in stored.rows]
@@ -161,7 +162,7 @@ def test_the_calling_process_stores_none_of_the_entries(tmp_path):
         draws = np.random.default_rng(1).integers(0, 500, (2000, entries)).astype(np.uint64)
         hashes = (draws + np.arange(entries, dtype=np.uint64) * np.uint64(2**64 // entries)).ravel()
         indptr, ones = np.arange(0, len(hashes) + 1, entries), np.ones(len(hashes), np.int32)
-        rows = Signatures(tuple(map(str, range(2000))), (None,) * 2000, indptr, hashes, ones)
+        rows = Signatures(DocumentColumns(tuple(map(str, range(2000)))), indptr, hashes, ones)
         folder = tmp_path / str(entries)
         segments = segments_of([rows] * 10, folder / "s")
         build_vectors(folder / "warm", segments, IdfFilter(), memory=2 * 10**6, engine=Elsewhere())
@@ -176,7 +177,7 @@ def test_the_calling_process_stores_none_of_the_entries(tmp_path):
 def test_ids_are_made_unique(tmp_path_factory, names, cut):
     def signatures(part):
         none, n = np.empty(0), len(part)
-        return Signatures(tuple(part), (None,) * n, np.zeros(n + 1, np.int64), none.astype("u8"), none.astype("i4"))
+        return Signatures(DocumentColumns(tuple(part)), np.zeros(n + 1, np.int64), none.astype("u8"), none.astype("i4"))
 
     parts = segments_of([signatures(names[:cut]), signatures(names[cut:])], tmp_path_factory.mktemp("ids"))
     assert tuple(parts.doc_ids) == unique_ids(names) == naive.unique_ids(names)
@@ -197,9 +198,9 @@ def test_extraction_to_segments_equals_extraction_in_memory(tmp_path, engine):
     segments = extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(), engine)
     expected = extract(collection, VisibleText(), SpotSignatures(), Serial())
     assert len(segments.folders) == len(collection.shards()) > 3
-    stores = list(segments.readers())
-    for name, kind in (("hashes", np.uint64), ("counts", np.int32)):
-        np.testing.assert_array_equal(np.concatenate([s.array(name, kind) for s in stores]), getattr(expected, name))
+    for name in ("hashes", "counts"):
+        blocks = [getattr(block, name) for block in segments.read(name)]
+        np.testing.assert_array_equal(np.concatenate(blocks), getattr(expected, name))
     assert tuple(segments.doc_ids) == expected.doc_ids
     assert tuple(segments.skipped) == expected.skipped == (Skipped(expected.skipped[0].id, expected.skipped[0].reason),)
 

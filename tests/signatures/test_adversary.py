@@ -21,7 +21,6 @@ from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_kernels import FLOOR
 from spotsigs.signatures.template_removal import TemplateRemoval
 from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
-from spotsigs.storage.store import load_signatures
 from spotsigs.text.tokens import tokenize_marked
 from spotsigs.text.visible import VisibleText
 from spotsigs.workers.engines import Serial
@@ -155,7 +154,7 @@ def compared_by(pages: list[tuple[str, str]], store: Path | None = None) -> dict
     else:
         matched = match_on_disk(store, collection, VisibleText(), SCHEME, IdfFilter(), TAU, Serial(), memory=10**9)
         sets = matched.exact_duplicates
-        rows = [row for part in matched.signatures.folders for row in rows_of_signatures(load_signatures(part))]
+        rows = [row for block in matched.signatures.read() for row in rows_of_signatures(block)]
     return {name: rows[sets.representatives[k]] for k, (name, _) in enumerate(pages)}
 
 

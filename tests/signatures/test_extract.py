@@ -27,7 +27,7 @@ def page(name, html="<p>The cat sat on the mat and the dog is a friend of the ca
 
 
 def assert_equal(a: Signatures, b: Signatures):
-    assert (a.doc_ids, a.clusters, a.skipped) == (b.doc_ids, b.clusters, b.skipped)
+    assert (a.doc_ids, a.documents.clusters, a.skipped) == (b.doc_ids, b.documents.clusters, b.skipped)
     for name in ("indptr", "hashes", "counts"):
         assert getattr(a, name).dtype == getattr(b, name).dtype
         assert getattr(a, name).tolist() == getattr(b, name).tolist()

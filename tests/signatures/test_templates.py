@@ -27,7 +27,7 @@ from spotsigs.formats.jsonl import Jsonl
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore import template_pass as kept_signatures
 from spotsigs.outofcore.template_pass import refine_segments
-from spotsigs.records import Corpus, Document, Signatures
+from spotsigs.records import Corpus, Document, DocumentColumns, Signatures
 from spotsigs.signatures import template_kernels as kernels
 from spotsigs.signatures import template_removal as module
 from spotsigs.signatures.extract import extract
@@ -136,10 +136,11 @@ def test_any_collection_within_other_limits(pages, values):
 @given(st.one_of(collections(), sites()))
 def test_pages_of_unknown_template_are_in_no_section(pages):
     sections = np.arange(1, len(pages) + 1, dtype=np.uint64)
-    drawn = replace(outlines(pages), sections=sections)
+    plain = outlines(pages)
+    drawn = replace(plain, documents=replace(plain.documents, sections=sections))
     expected = np.where(naive.unknown_templates(pages, keys(drawn)), 0, sections).tolist()
-    assert SCHEME.refine(drawn).sections.tolist() == expected
-    assert len(SCHEME.refine(outlines(pages)).sections) == 0
+    assert SCHEME.refine(drawn).documents.sections.tolist() == expected
+    assert len(SCHEME.refine(outlines(pages)).documents.sections) == 0
 
 
 @examples(60)
@@ -174,7 +175,10 @@ def named_by_site(pages: list[list[naive.Entry]]) -> list[str]:
 def on_disk(folder, pages: list[list[naive.Entry]], names: list[str], sets: ExactDuplicates) -> list[dict[int, int]]:
     """The signatures of pages in segments of three."""
     parts = [range(k, min(k + 3, len(pages))) for k in range(0, len(pages), 3)]
-    batches = [replace(outlines([pages[k] for k in part]), doc_ids=tuple(names[k] for k in part)) for part in parts]
+    batches = [
+        replace(outlines([pages[k] for k in part]), documents=DocumentColumns(tuple(names[k] for k in part)))
+        for part in parts
+    ]
     segments = segments_of(batches, folder / "outlines")
     refined = refine_segments(folder / "refined", segments, SCHEME, Serial(), memory=10**9, exact_duplicates=sets)
     return [row for part in refined.folders for row in rows(load_signatures(part))]
@@ -374,7 +378,8 @@ def test_workers_and_shards_make_no_difference(tmp_path):
     collection = Gold(seed=1, pages=60, clusters=12, cache=tmp_path)
     alone = extract(collection, VisibleText(), SCHEME, Serial())
     many = extract(collection, VisibleText(), SCHEME, Processes(workers=2))
-    for name in ("doc_ids", "clusters", "indptr", "hashes", "counts"):
+    assert alone.documents.clusters == many.documents.clusters
+    for name in ("doc_ids", "indptr", "hashes", "counts"):
         assert np.array_equal(getattr(alone, name), getattr(many, name)), name
     everything = extract(collection, VisibleText(), SpotSignatures(d=1, c=2), Serial())
     assert alone.counts.sum() < everything.counts.sum()
