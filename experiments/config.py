@@ -176,7 +176,9 @@ EVERY_EXPERIMENT = ("experiment", "data", "text", "engine", "workers", "threads"
 
 @dataclass(frozen=True, kw_only=True)
 class Takes:
-    """What an experiment takes on two cores without earlier results, about: zeros say that it depends on the pages.
+    """Time, memory and disk that an experiment takes on two cores without earlier results, roughly.
+
+    Zeros state that they depend on the pages.
 
     Attributes
     ----------

@@ -490,12 +490,12 @@ class Measure(StrEnum):
 
 @dataclass(frozen=True)
 class Overlap:
-    """Numbers of signatures of which the similarities of pairs are quotients.
+    """Recovers the intersection and the union of each pair from its similarity and the two lengths.
 
     Attributes
     ----------
     lengths : ndarray of int, shape (n,)
-        Signature occurrences of each compared document; of an exact duplicate, those of its representative.
+        Signature occurrences of each compared document; an exact duplicate has the number of its representative.
     measure : Measure
         Jaccard similarity, or containment.
     """

@@ -236,7 +236,7 @@ class Decisions:
             evidence = f" ({known})" if known else ""
             pair = f"{identical}: copy of {other}" if identical else f"near-duplicate of {other}{evidence}"
             if not has_kept:
-                yield f"{pair}, and no document that has one is kept"
+                yield f"{pair}; no document that has a near-duplicate is kept"
             elif is_kept:
                 yield f"{pair}, which is kept"
             else:

@@ -16,8 +16,8 @@ MOST_LOST = 0.05
 """Fraction of the text in no kept page above which much is lost."""
 
 FEWEST_REMOVED = 100
-"""Least number of removed pages for this: where a few pages are most of a collection, their templates are much of its
-text."""
+"""Least number of removed pages at which much lost text is reported. If a few pages are most of a collection, their
+templates are much of its text."""
 
 MOST_BYTES = 1 << 29
 """Memory for hashes of a run without a budget."""

@@ -183,9 +183,10 @@ def long_header(record: Record, begin: bytes) -> Skipped | None:
 
 
 def _removed(marks: NDArray[np.void], first: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which records a copy omits: removed documents, and records that name them and no record that stays.
+    """Return which records a copy omits.
 
-    The marks of a record begin at one of the indices ``first``.
+    It omits the removed documents, and each record that names a removed document and no record that stays. The marks of
+    a record begin at one of the indices ``first``.
     """
     gone, stay = (marks["id"][~marks["follows"] & (marks["stays"] == stays)] for stays in (False, True))
     goes, is_shared = (marks["follows"] & np.isin(marks["id"], ids) for ids in (gone, stay))
@@ -342,8 +343,8 @@ class Archive(FileCollection):
     def _marks(self, source: InputFile, keep: Callable[[Document], bool]) -> Iterator[tuple[Any, ...]]:
         """Iterate over the values of `_MARK`: at least one mark for each record, and for what is none.
 
-        The ids are those of `links`, hashed, of a record of its own, or those that a record names which ``follows``
-        them; a record without any has its position.
+        A mark has the hash of an id that `links` returns. It is an id of the record itself or, if the record
+        ``follows``, the id of another record that it names. The id of a record without any is its position.
         """
         for number, record in enumerate(self._records(source)):
             ids, follows, stays = list[bytes](), False, True

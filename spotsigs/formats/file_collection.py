@@ -32,7 +32,10 @@ Piece = tuple[int, tuple[bytes, Parse | None]]
 
 
 class NotOfFormatError(InputError):
-    """A file that has the syntax of the format, but not what makes documents of it; an error if no file has."""
+    """The file is valid but lacks the columns or records that documents need.
+
+    It is skipped; if every file lacks them, the run fails.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

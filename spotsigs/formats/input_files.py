@@ -215,8 +215,8 @@ def read_head(path: Path, size: int = 1 << 16) -> bytes:
 def lines(path: Path, start: int = 0, stop: int = END) -> Iterator[tuple[int, bytes]]:
     """Iterate over the lines that begin in ``[start, stop)``, each with its offset in the content.
 
-    Consecutive shards give every line of the file exactly once. A line longer than a page may be comes in pieces of
-    one byte more; those after the shard's stop are omitted.
+    Consecutive shards return every line of the file exactly once. A line that is longer than a page may be is returned
+    in pieces, each one byte longer than such a page; the pieces after the shard's stop are omitted.
     """
     most = largest_page() + 1
     with open_bytes(path) as stream:

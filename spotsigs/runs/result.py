@@ -28,8 +28,8 @@ FEW = 10
 """Fewer signatures decide about a document by a few words."""
 
 SPARSE = 40
-"""Fewer than one signature in so many tokens decide about a document by less than a tenth of them: a spot signature of
-the defaults has four, and of the shingles in place of spots, one in four tokens begins one."""
+"""A document with fewer than one signature in so many tokens is judged by less than a tenth of its tokens. By default,
+a spot signature has four tokens, and a shingle that replaces spots begins at one in four tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)

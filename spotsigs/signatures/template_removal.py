@@ -39,18 +39,18 @@ So few that a short text, of which all are kept, is seldom compared with a long 
 class TemplateRemoval(MainContent, CollectionScheme):
     """Signatures of any scheme without those of the template that a page shares with other pages of its site.
 
-    1. **Siblings** of a page P are pages Q of its site with similar links and other content: the Jaccard similarity of
-       their main contents is less than L / 2, where L is that of their sets of link texts and a signature of one main
-       content counts as shared wherever the other page has it. The pages of the same template have at least 3/4 of the
-       largest L. The pages with the most similar links are compared, at most 32. A page that would be the only sibling
-       and has more than 3/4 of the main content of P is a digest, and no sibling.
+    1. **Siblings** of a page P are pages Q of its site with similar links and other content. Let L be the Jaccard
+       similarity of their sets of link texts. Their main contents must have a similarity below L / 2, where a signature
+       of one main content counts as shared even if the other page has it outside its main content. The pages of the
+       same template have at least 3/4 of the largest L. The pages with the most similar links are compared, at most 32.
+       A page that would be the only sibling and has more than 3/4 of the main content of P is a digest, and no sibling.
     2. A signature belongs to the **template** of P if more than half of the siblings have it.
-    3. The signatures of P are those of its **main content** (`MainContent`) once the template's signatures count -1,
-       without the latter.
+    3. The **main content** (`MainContent`) of P is found with the template's signatures counted -1. Its signatures
+       without the template's are the signatures of P.
     4. If these are fewer than 12, the page is compared by shingles of eight tokens of all of its text, of a text with
-       more than 64 tokens by one in four of them, by hash, without those of the template: tables, names and code
-       contain few spot signatures. On a page with links, shingles for want of stopwords are no spots; Chinese and
-       Japanese text is compared by those of its main content.
+       more than 64 tokens by one in four of them, by hash. The shingles of the template are left out. The reason is
+       that tables, names and code contain few spot signatures. On a page with links, shingles that replace missing
+       stopwords are no spots; Chinese and Japanese text is compared by the shingles of its main content.
     5. The fewer remain, the less a page can match by: a page that keeps less than a quarter as many signatures as its
        main content had gets a signature of its own whose count makes up for the difference. So a page that reaches tau
        with another shares at least tau / 4 as many signatures with it as its whole main content has.

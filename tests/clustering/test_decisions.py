@@ -187,7 +187,7 @@ def naive_reason(decisions, row, names):
     partner, similarity = names[int(decisions.partner[row])], decisions.similarity[row]
     instead = int(decisions.instead(np.array([row]))[0])
     if instead < 0:
-        return f"near-duplicate of {partner}{percent(similarity)}, and no document that has one is kept"
+        return f"near-duplicate of {partner}{percent(similarity)}; no document that has a near-duplicate is kept"
     kept = names[instead]
     if kept == partner:
         return f"near-duplicate of {kept}{percent(similarity)}, which is kept"

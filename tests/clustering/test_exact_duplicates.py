@@ -169,7 +169,7 @@ def test_removed_pages_have_a_reason_and_kept_ones_whether_they_were_compared(tm
     assert "2 exact duplicates: 1 of identical content, 1 of identical text" in text
     assert "3 documents with too few visible words or signatures to be compared: see kept.csv" in text
     ran(tmp_path / "none", *words, "keep=none")
-    alone = "identical content: copy of 2.html, and no document that has one is kept"
+    alone = "identical content: copy of 2.html; no document that has a near-duplicate is kept"
     assert reasons(tmp_path / "none")["1.html"] == alone
 
 
