@@ -7,12 +7,13 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass, replace
 from difflib import get_close_matches
 from errno import EACCES, EDQUOT, EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,21 +24,15 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.types import RunMode
 from hydra.utils import get_class
-from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from data.truth import WithTruth
 from experiments.run_folders import flat, variant
-from spotsigs.clustering.clusters import ClusterMethod
-from spotsigs.clustering.decisions import Keep
-from spotsigs.defaults import BAND
 from spotsigs.errors import InputError, as_tau, printable, reason, require
-from spotsigs.method import Method
-from spotsigs.signatures.boilerplate import Boilerplate
-from spotsigs.signatures.idf import Idf
-from spotsigs.spelling import ELSEWHERE, spelled
+from spotsigs.method import CHOICES, Method
+from spotsigs.options import AUTO, BAND, Door, Option, elsewhere, options_of, plain
 from spotsigs.storage.atomic import failed_path
-from spotsigs.storage.exact_duplicates import Sameness
 from spotsigs.workers.engines import Engine
 
 if TYPE_CHECKING:
@@ -52,9 +47,6 @@ GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
 
 NOW = "now"
 """Value of ``timing`` with which an experiment does not wait for a quiet machine."""
-
-AUTO = "auto"
-"""Value of an end of the IDF band that is that of the collection."""
 
 OF_METHODS = "experiment.methods."
 """Beginning of the keys of an experiment's methods."""
@@ -119,49 +111,30 @@ class Settings:
         return Run(data=self.names["data"], output=Output(folder=folder), **about)
 
 
-@dataclass
-class MethodKeys:
-    """Types of the root keys of a method; `conf/config.yaml` has the values of all root keys."""
-
-    tau: Any = MISSING  # a number
-    sets: bool = MISSING
-    idf_min: Any = MISSING  # a number or AUTO
-    idf_max: Any = MISSING
-    idf: Idf = MISSING
-    min_spots: int = MISSING
-    boilerplate: Boilerplate = MISSING
-    duplicates: Sameness = MISSING
-    clusters: ClusterMethod = MISSING
-    keep: Keep = MISSING
-    min_contained: float = MISSING
+KEYS = options_of(Door.run)
+"""The root keys of ``run.py`` but its groups; see `spotsigs.options`."""
 
 
-@dataclass
-class RunKeys:
-    """Types of the root keys of a run."""
-
-    workers: int = MISSING
-    threads: int | None = MISSING
-    seed: int = MISSING
-    timing: Any = MISSING  # true, false, or NOW
-    debug: bool = MISSING
+def _kind(option: Option) -> Any:
+    """Return the type of a key for OmegaConf; numbers may also be `AUTO` or text of an environment variable."""
+    if option.name in CHOICES:
+        return CHOICES[option.name]
+    kinds: dict[str, Any] = {"": bool, "N": int, "FRACTION": float}
+    kind = kinds.get(option.form, Any)
+    return kind | None if option.defaults[Door.run] is None else kind
 
 
-@dataclass
-class Root(RunKeys, MethodKeys):
-    """Types of the root keys and groups."""
+Root = make_dataclass(
+    "Root",
+    [(option.name, _kind(option), option.defaults[Door.run]) for option in KEYS.values()]
+    + [(name, Any, None) for name in (*GROUPS, *OF_COMPARE)],
+)
+"""Types and defaults of the root keys and groups."""
 
-    data: Any = None
-    text: Any = None
-    signature: Any = None
-    matcher: Any = None
-    engine: Any = None
-    experiment: Any = None
-    methods: Any = None  # of experiment=compare
-    collections: Any = None
-
-
-OF_METHOD = ("text", "signature", "matcher", *(field.name for field in fields(MethodKeys)))
+OF_METHOD = (
+    *("text", "signature", "matcher", "tau"),
+    *(name for name, option in KEYS.items() if "Method.of" in option.functions and name not in ("tau", "threads")),
+)
 """Groups and keys of a method."""
 
 ConfigStore.instance().store(name="schema", node=Root)
@@ -280,7 +253,7 @@ def changing(words: Iterable[str], choices: Mapping[str, str]) -> list[str]:
         if key in GROUPS:
             return key != "experiment" and _default_choices(str(choices.get("experiment"))).get(key) == value
         if group == key:
-            values = _file("", "config")
+            values = {name: option.defaults[Door.run] for name, option in KEYS.items()}
         else:
             values = _file(group, str(choices.get(group)))
             key = key if group == "experiment" else key.removeprefix(f"{group}.")
@@ -300,6 +273,16 @@ def _run_name(tau: object) -> str:
     return "/".join(
         [*(str(hydra.runtime.choices[group]) for group in named), f"tau={tau}" + (f"+{rest}" if rest else "")]
     )
+
+
+def keys_help() -> str:
+    """Return the keys with their defaults and their help."""
+    lines = []
+    for name, option in KEYS.items():
+        text = option.described(Door.run)
+        lines.append(f"  {name}={plain(option.defaults[Door.run])}")
+        lines.append(fill(text, 110, initial_indent=" " * 6, subsequent_indent=" " * 6))
+    return "\n".join(lines)
 
 
 def _results(*more: str) -> str:
@@ -330,6 +313,7 @@ def _parameters(point: EntryPoint) -> dict[str, Any]:
 _plug_in()
 OmegaConf.register_new_resolver("run_name", _run_name)
 OmegaConf.register_new_resolver("results", _results)
+OmegaConf.register_new_resolver("keys", lambda: keys_help())
 
 
 def settings(config: DictConfig, names: dict[str, str] | None = None) -> Settings:
@@ -358,10 +342,19 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     method = Method.of(
         names={group: names[group] for group in ("text", "signature", "matcher")},
         typed=tuple(word.partition("=")[0] for word in given),
-        **{group: built[group] for group in ("text", "signature", "matcher")},
-        **{key: config[key] for key in ("boilerplate", "idf", "min_spots", "sets", "duplicates", "clusters", "keep")},
+        text=built["text"],
+        signature=built["signature"],
+        matcher=built["matcher"],
+        boilerplate=config.boilerplate,
+        idf_min=ends["idf_min"],
+        idf_max=ends["idf_max"],
+        idf=config.idf,
+        min_spots=config.min_spots,
+        sets=config.sets,
+        duplicates=config.duplicates,
+        clusters=config.clusters,
+        keep=config.keep,
         min_contained=config.min_contained,
-        **ends,
     )
     if method.tau is not None and method.tau != config.tau:
         matcher = f"matcher={names['matcher']} runs at the threshold {method.tau:g}, not at tau={config.tau:g}"
@@ -472,7 +465,7 @@ def methods_of(methods: Mapping[str, Mapping[str, Any]], settings: Settings, **f
 
 def override(key: str, value: Any) -> str:
     """Return a key and its value as an override of the command line."""
-    return f"{key}={spelled(value)}"
+    return f"{key}={plain(value)}"
 
 
 def overrides() -> list[str]:
@@ -606,8 +599,8 @@ def _explain_override(error: HydraException) -> str:
     key = re.search(r"Could not override '([^']+)'", text)
     if key:
         parent, _, name = key[1].rpartition(".")
-        if not parent and name in ELSEWHERE:
-            return f"{name} is no key of run.py: {ELSEWHERE[name]}"
+        if not parent and (there := elsewhere(name, Door.run)):
+            return f"{name} is no key of run.py: {there}"
         known = f"'{name}' here{_set_there(error, name, parent)}; `python run.py --help` lists the groups and keys"
         return f"{key[1]}: {parent or 'the configuration'} has no parameter {known}"
     composing = re.match(r"In '[^']+': ValidationError raised while composing config:\s*(.*)", text)

@@ -14,6 +14,7 @@ from omegaconf import DictConfig
 
 from experiments.config import CONF, Settings, Takes, files, is_folder_chosen, overrides, sentence, settings
 from experiments.run_folders import next_command, require_same
+from spotsigs.options import Door
 from spotsigs.reports import terminal
 from spotsigs.reports.terminal import expand_home
 
@@ -54,7 +55,7 @@ def _run(chosen: Settings, config: DictConfig) -> float | None:
         require_same(folder, about["config.yaml"])
     run = chosen.run(folder)
     result = execute(chosen.method, run, about=about, intervals=partial(resampled_intervals, run.collection))
-    print(summary(result, run))
+    print(summary(result, run, Door.run))
     paper = published_row(result.metrics, overrides())
     print(f"\n{printed_row(result.metrics, chosen.method, paper)}")
     if HydraConfig.get().mode is RunMode.RUN:

@@ -71,8 +71,8 @@ truth = spotsigs.Truth.from_clusters([path.parent.name for path in paths])
 paper = {"boilerplate": "keep", "tau": 0.44}
 found = {
     "default": pairs,
-    "whole pages, band [.2, 1]": spotsigs.near_duplicates(pages, **paper),
-    "whole pages, band [.2, .85]": spotsigs.near_duplicates(pages, **paper, idf_max=0.85),
+    "whole pages, band [.2, 1]": spotsigs.near_duplicates(pages, method=spotsigs.Method.of(**paper)),
+    "whole pages, band [.2, .85]": spotsigs.near_duplicates(pages, method=spotsigs.Method.of(**paper, idf_max=0.85)),
 }
 rows = {name: spotsigs.evaluate(pairs, truth) for name, pairs in found.items()}
 quality = pd.DataFrame(

@@ -17,42 +17,76 @@ if TYPE_CHECKING:
     from spotsigs.matching.containment import Containment
     from spotsigs.matching.partitions import partition_boundaries
     from spotsigs.matching.prefix_join import SpotSigsTight, join, self_join
+    from spotsigs.method import Method
     from spotsigs.records import Clusters, Corpus, Document, Pairs, Truth, Vectors
     from spotsigs.signatures.idf import IdfFilter
     from spotsigs.signatures.spots import SpotSignatures
     from spotsigs.text.tokens import tokenize
 
-# Public names by module; modules are imported at first use, because some load numba.
-_NAMES = {
-    "doors.api": ("dedup", "near_duplicates"),
-    "clustering.clusters": ("cluster",),
-    "errors": ("InputError",),
-    "evaluation.metrics": ("evaluate", "relative_recall"),
-    "matching.algorithm1": ("SpotSigs",),
-    "matching.brute_force": ("BruteForce",),
-    "matching.containment": ("Containment",),
-    "matching.partitions": ("partition_boundaries",),
-    "matching.prefix_join": ("SpotSigsTight", "join", "self_join"),
-    "records": ("Clusters", "Corpus", "Document", "Pairs", "Truth", "Vectors"),
-    "signatures.idf": ("IdfFilter",),
-    "signatures.spots": ("SpotSignatures",),
-    "text.tokens": ("tokenize",),
+__all__ = [  # noqa: RUF022 - by purpose
+    # pages
+    "dedup",
+    "near_duplicates",
+    "Method",
+    "InputError",
+    # features of your own
+    "Vectors",
+    "self_join",
+    "join",
+    "cluster",
+    # quality
+    "Truth",
+    "evaluate",
+    "relative_recall",
+    # parts of a method
+    "tokenize",
+    "SpotSignatures",
+    "IdfFilter",
+    "SpotSigs",
+    "SpotSigsTight",
+    "BruteForce",
+    "Containment",
+    "partition_boundaries",
+    # records
+    "Document",
+    "Corpus",
+    "Pairs",
+    "Clusters",
+]
+
+# Modules are imported at the first use of one of their names, because some load numba.
+_MODULE = {
+    "dedup": "doors.api",
+    "near_duplicates": "doors.api",
+    "Method": "method",
+    "InputError": "errors",
+    "Vectors": "records",
+    "self_join": "matching.prefix_join",
+    "join": "matching.prefix_join",
+    "cluster": "clustering.clusters",
+    "Truth": "records",
+    "evaluate": "evaluation.metrics",
+    "relative_recall": "evaluation.metrics",
+    "tokenize": "text.tokens",
+    "SpotSignatures": "signatures.spots",
+    "IdfFilter": "signatures.idf",
+    "SpotSigs": "matching.algorithm1",
+    "SpotSigsTight": "matching.prefix_join",
+    "BruteForce": "matching.brute_force",
+    "Containment": "matching.containment",
+    "partition_boundaries": "matching.partitions",
+    "Document": "records",
+    "Corpus": "records",
+    "Pairs": "records",
+    "Clusters": "records",
 }
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
-
-__all__ = [
-    "BruteForce", "Clusters", "Containment", "Corpus", "Document", "IdfFilter", "InputError", "Pairs",
-    "SpotSignatures", "SpotSigs", "SpotSigsTight", "Truth", "Vectors", "cluster", "dedup", "evaluate", "join",
-    "near_duplicates", "partition_boundaries", "relative_recall", "self_join", "tokenize",
-]  # fmt: skip
-
 
 if not TYPE_CHECKING:  # so that a misspelt name is an error to type checkers, not Any
 
     def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
+        if name not in _MODULE:
             raise AttributeError(f"module 'spotsigs' has no attribute '{name}'")
-        value = getattr(import_module(f"spotsigs.{_MODULES[name]}"), name)
+        value = getattr(import_module(f"spotsigs.{_MODULE[name]}"), name)
         globals()[name] = value
         return value
 

@@ -13,8 +13,8 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from spotsigs.defaults import BAND, TAU
-from spotsigs.errors import InputError, as_count, as_tau
+from spotsigs.errors import InputError, as_count, as_tau, option
+from spotsigs.options import BAND, TAU
 from spotsigs.records import (
     Corpus,
     Document,
@@ -28,7 +28,6 @@ from spotsigs.records import (
     Truth,
     Vectors,
 )
-from spotsigs.spelling import option
 
 Shard = Callable[[], Iterator["Document | Skipped"]]
 """A picklable shard of a collection: calling it yields its records, in order."""

@@ -1,7 +1,13 @@
-"""`InputError`, the checks that raise it, and the text of messages."""
+"""`InputError`, the checks that raise it, and the text of messages.
+
+A message names an option by `option` or `flag`. Whoever prints the message spells the option: `str` of an error as a
+keyword and a key of ``run.py``, the command ``spotsigs`` as its own options. A message is therefore the same in every
+process.
+"""
 
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from enum import Enum
@@ -9,14 +15,49 @@ from math import nan
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from spotsigs.spelling import flag
-
 LONGEST = 60
 """Characters of a value that a message shows."""
 
 
+_NAME, _VALUE, _END = "\ue000", "\ue001", "\ue002"  # characters for private use, around an option in a message
+_OPTION = re.compile(f"{_NAME}(\\w[\\w.]*)(?:{_VALUE}([^{_END}]*))?{_END}")
+
+
+def option(name: str, value: object = "") -> str:
+    """Return an option with its value for a message, see `spelled`.
+
+    Examples
+    --------
+    >>> spelled(option("tau", 0.44))
+    'tau=0.44'
+    """
+    return f"{_NAME}{name}{_VALUE}{value}{_END}"
+
+
+def flag(name: str) -> str:
+    """Return the name of an option alone for a message, see `spelled`."""
+    return f"{_NAME}{name}{_END}"
+
+
+def as_key(name: str, value: str | None) -> str:
+    """Spell an option as a keyword of a function and a key of ``run.py``; without a value, its name alone."""
+    return name if value is None else f"{name}={value}"
+
+
+def spelled(message: str, spelling: Callable[[str, str | None], str] = as_key) -> str:
+    """Return a message with its options in the spelling of a door, a function from a name and a value to text."""
+    return _OPTION.sub(lambda found: spelling(found[1], found[2]), message)
+
+
 class InputError(ValueError):
     """Bad input or configuration: one sentence that names the fault, its position, and the allowed values."""
+
+    def __str__(self) -> str:
+        return self.spelled()
+
+    def spelled(self, spelling: Callable[[str, str | None], str] = as_key) -> str:
+        """Return the sentence with its options in the spelling of a door, see `spotsigs.options.as_option`."""
+        return spelled(super().__str__(), spelling)
 
 
 def require(condition: bool, sentence: str) -> None:

@@ -8,21 +8,21 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from shlex import quote
 from time import perf_counter
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import BY_SCORE, Decisions, Keep, decide, priority
 from spotsigs.clustering.in_memory import Extracted, Joined, Matched
 from spotsigs.clustering.leaders import LeaderOptions
 from spotsigs.contracts import Collection, CollectionScheme, Matcher, PairChunks, SignatureScheme, VectorCollection
-from spotsigs.errors import as_choice, require, shown
+from spotsigs.errors import as_choice, flag, require, shown
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.options import SEED, TAU, Door, function_options, options_of, plain
 from spotsigs.records import Corpus, Document, DocumentColumns, Pairs, Signatures
 from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of, with_boilerplate
 from spotsigs.signatures.contained import NO_RULE, RemovalRule
@@ -31,7 +31,6 @@ from spotsigs.signatures.idf import Idf, IdfFilter
 from spotsigs.signatures.languages import marks_shingles
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.text_shingles import TextShingles
-from spotsigs.spelling import flag, spelled
 from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.storage.identity import identity, values_of
 from spotsigs.storage.tasks import in_caller
@@ -49,28 +48,15 @@ class ExactMeasure(Enum):
     containment = "containment"
 
 
-class Options(TypedDict, total=False):
-    """Options of `Method.of`, which describes them."""
-
-    text: Callable[[Document], str]
-    signature: SignatureScheme | str | None
-    language: str | None
-    boilerplate: Boilerplate | str | None
-    idf_min: float
-    idf_max: float
-    idf: Idf
-    min_spots: int
-    sets: bool
-    duplicates: Sameness | str
-    matcher: Matcher
-    measure: ExactMeasure | str
-    tau: float | None
-    threads: int | None
-    clusters: ClusterMethod | str
-    keep: Keep | str
-    min_contained: float
-    names: Mapping[str, str]
-    typed: tuple[str, ...]
+CHOICES: Mapping[str, type[Enum]] = {
+    "boilerplate": Boilerplate,
+    "clusters": ClusterMethod,
+    "duplicates": Sameness,
+    "idf": Idf,
+    "keep": Keep,
+    "measure": ExactMeasure,
+}
+"""The values of the options that name one of several, see `spotsigs.options`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +87,9 @@ class Method:
         `spotsigs.signatures.contained`. It does not count with ``Keep.none``, nor for a reference whose documents
         others contain. Above 0, two pages of one section must also reach `spotsigs.signatures.sections.SECTION_TAU`,
         if their templates are removed. At 0, the threshold alone decides.
+    chooses_tau : bool
+        Nobody chose the threshold. The command and the functions then choose it by the pages, see
+        `spotsigs.options.default_tau`.
     names : mapping of str to str
         Names of the text, signature and matcher in tables, by group; those of their classes if omitted.
     typed : tuple of str, optional
@@ -122,57 +111,130 @@ class Method:
     clusters: ClusterMethod = ClusterMethod.leaders
     keep: Keep = Keep.first
     min_contained: float = 0.0
+    chooses_tau: bool = field(default=False, compare=False, repr=False)
     names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     typed: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, **options: Unpack[Options]) -> Self:
-        """Assemble a method from options, the only place that does; what is omitted or None has the package's default.
+    def of(
+        cls,
+        *,
+        text: Callable[[Document], str] | None = None,
+        signature: SignatureScheme | str | None = None,
+        language: str | None = None,
+        boilerplate: Boilerplate | str | None = None,
+        idf_min: float | None = None,
+        idf_max: float | None = None,
+        idf: Idf | str | None = None,
+        min_spots: int | None = None,
+        sets: bool = False,
+        duplicates: Sameness | str | None = None,
+        matcher: Matcher | None = None,
+        measure: ExactMeasure | str | None = None,
+        tau: float | None = None,
+        threads: int | None = None,
+        clusters: ClusterMethod | str | None = None,
+        keep: Keep | str | None = None,
+        min_contained: float | None = None,
+        names: Mapping[str, str] | None = None,
+        typed: tuple[str, ...] | None = None,
+    ) -> Self:
+        """Make a method of options, for `spotsigs.dedup`, `spotsigs.near_duplicates`, a run or a store.
+
+        What is omitted or None has the default of the functions. No other function puts a method together.
 
         Parameters
         ----------
-        text, sets, duplicates, clusters, keep, min_contained, names, typed
-            Attributes of the method; enumerations can be given by name.
-        signature, language, boilerplate
-            A scheme, which reads whole pages by default, or ``spotsigs``: spot signatures of a language, with `measure`
-            containment shingles of five tokens in their place, for a short text has few spots, or none.
-        idf_min, idf_max, idf, min_spots
-            See `spotsigs.signatures.idf.IdfFilter`.
-        matcher : Matcher
-            By default the exact matcher of `measure`, with `tau` and `threads`.
+        text : callable, optional
+            Function from a document to its text. The default is the visible text.
+        signature : SignatureScheme or str, optional
+            Signature scheme, or ``spotsigs``: spot signatures with the paper's best parameters. With `measure`
+            containment, shingles of five tokens take their place, because a short text has few spots, or none.
+        language : str, optional
+            Without a scheme, the language whose stopwords begin the signatures, see
+            `spotsigs.signatures.languages.languages`. The default ``auto`` detects the language of each page; a page
+            with few or no spot signatures is compared by shingles.
+        boilerplate : {"auto", "remove", "keep", "main_content"}, optional
+            Treatment of the text around the main content, see `spotsigs.signatures.boilerplate.Boilerplate`. The
+            default is ``auto``, and ``keep`` for a scheme of your own.
+        idf_min, idf_max : float, optional
+            Band of normalised IDF that is kept. Document frequencies are counted over distinct pages; fewer than 32
+            pages have no band, see `spotsigs.signatures.idf.FEWEST`. The default is the whole range, 0 to 1.
+        idf : {"paper", "prototype"}, optional
+            Formula of the IDF, see `spotsigs.signatures.idf.Idf`. The default is the paper's.
+        min_spots : int, optional
+            A page with fewer remaining signatures has no near-duplicates but its exact duplicates. The default is 1.
+        sets : bool
+            Count every signature once.
+        duplicates : {"text", "content", "off"}, optional
+            Exact duplicates, pairs of similarity 1 whatever their signatures: pages of the same content or visible text
+            (the default), of the same content, or none.
+        matcher : Matcher, optional
+            Function from signatures to pairs. The default is the exact matcher of `measure`, with `threads`.
+        measure : {"jaccard", "containment"}, optional
+            Multiset Jaccard similarity (the default), or the intersection divided by the smaller page, which finds a
+            teaser in its article.
+        tau : float, optional
+            Similarity threshold in (0, 1]. If it is omitted, the functions and the command choose it by the pages.
+        threads : int, optional
+            Threads of the join. The default is one for each core.
+        clusters : {"leaders", "components"}, optional
+            How pairs become clusters, see `spotsigs.cluster`. The default is ``leaders``.
+        keep : {"first", "longest", "newest", "none"}, optional
+            Which document of a cluster stays, see `spotsigs.dedup`. The default is ``first``.
+        min_contained : float, optional
+            Remove a page only if the kept page contains at least this fraction of its text, see
+            `spotsigs.signatures.contained`; at 0, `tau` alone decides. The default is 0.3, and 0 for a `signature` that
+            does not locate its signatures.
+        names, typed : optional
+            See `Method`.
 
         Raises
         ------
         InputError
-            If an option is out of range; the message spells it as the user typed it.
+            If an option is out of range; the command spells the option as its own.
 
         Examples
         --------
         >>> Method.of(boilerplate="keep", measure="containment", tau=0.6).matcher
         Containment(tau=0.6, threads=None)
         """
-        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-        notes = {"keep": f" ('largest' and 'smallest' are set by {flag('keep_by')})"}
-        for name in filter(given.__contains__, _CHOICES):
-            given[name] = as_choice(flag(name), given[name], _CHOICES[name], notes.get(name, ""))
-        least = given.get("min_contained", 0.0)
-        known = isinstance(least, (int, float)) and 0 <= least <= 1
-        require(known, f"{flag('min_contained')} must be a number in [0, 1], got {shown(least)}")
-        scheme = given.pop("signature", SPOTSIGS)
+        scheme = SPOTSIGS if signature is None else signature
         named = isinstance(scheme, str) and scheme == SPOTSIGS
         known = named or isinstance(scheme, SignatureScheme)
         require(known, f"{flag('signature')} must be a SignatureScheme or {SPOTSIGS!r}, got {shown(scheme)}")
-        measure, language = given.pop("measure", ExactMeasure.jaccard), given.pop("language", defaults.LANGUAGE)
-        if named:
-            scheme = TextShingles() if measure is ExactMeasure.containment else SpotSignatures(language=language)
-        boilerplate = given.pop("boilerplate", Boilerplate(defaults.BOILERPLATE) if named else Boilerplate.keep)
-        given["signature"] = with_boilerplate(scheme, boilerplate)
-        band: dict[str, Any] = {"idf_min": defaults.IDF_MIN, "idf_max": defaults.IDF_MAX}
-        band |= {name: given.pop(name) for name in (*band, "idf", "min_spots") if name in given}
-        given["idf_filter"] = IdfFilter(**band)
-        matcher = _MATCHERS[measure]
-        join = {name: given.pop(name) for name in ("tau", "threads") if name in given}
-        return cls(**{"matcher": matcher(**join)} | given)
+        containment = _chosen("measure", measure) is ExactMeasure.containment
+        if not isinstance(scheme, SignatureScheme):
+            scheme = TextShingles() if containment else SpotSignatures(language=_value("language", language))
+        if min_contained is None and not (named or scheme.locates):
+            min_contained = 0.0
+        if boilerplate is None and not named:
+            boilerplate = Boilerplate.keep
+        if matcher is None:
+            threshold = TAU if tau is None else tau
+            exact = Containment if containment else SpotSigsTight
+            matcher = exact(tau=threshold, threads=threads)
+        elif tau is not None:
+            matcher = matcher.at(tau)
+        return cls(
+            text=VisibleText() if text is None else text,
+            signature=with_boilerplate(scheme, _chosen("boilerplate", boilerplate)),
+            idf_filter=IdfFilter(
+                idf_min=_value("idf_min", idf_min),
+                idf_max=_value("idf_max", idf_max),
+                idf=_chosen("idf", idf),
+                min_spots=_value("min_spots", min_spots),
+            ),
+            sets=sets,
+            duplicates=_chosen("duplicates", duplicates),
+            matcher=matcher,
+            clusters=_chosen("clusters", clusters),
+            keep=_chosen("keep", keep, BY_SCORE_NOTE),
+            min_contained=OF_METHOD["min_contained"].checked(_value("min_contained", min_contained)),
+            chooses_tau=tau is None,
+            names={} if names is None else names,
+            typed=typed,
+        )
 
     @property
     def tau(self) -> float | None:
@@ -213,7 +275,7 @@ class Method:
 
     def at(self, tau: float | None) -> Self:
         """Return the method with another threshold; unchanged if it has none, or none is given."""
-        return replace(self, matcher=self.matcher.at(tau))
+        return replace(self, matcher=self.matcher.at(tau), chooses_tau=False)
 
     def name(self, group: str) -> str:
         """Return the name of the text, signature or matcher."""
@@ -227,7 +289,7 @@ class Method:
 
     def __str__(self) -> str:
         """Return the choices as they are typed into a shell, as keys of ``run.py``: the same in every process."""
-        return " ".join(f"{name}={quote(spelled(value))}" for name, value in self._keys().items())
+        return " ".join(f"{name}={quote(plain(value))}" for name, value in self._keys().items())
 
     def _keys(self) -> dict[str, Any]:
         """Return the names, the parameters and the threshold, and the keys that are not their defaults."""
@@ -240,7 +302,13 @@ class Method:
         words |= {"idf_min": self.idf_filter.idf_min, "idf_max": self.idf_filter.idf_max}  # the defaults are the data's
         chosen = vars(self.idf_filter) | vars(self) | {"boilerplate": self.boilerplate}
         chosen["seed"] = getattr(self.matcher, "seed", SEED)
-        return words | {name: chosen[name] for name, plain in _PLAIN.items() if chosen[name] != plain}
+        keys = options_of(Door.run)
+        usual = {
+            name: getattr(keys[name].defaults[Door.run], "value", keys[name].defaults[Door.run]) for name in PRINTED
+        }
+        return words | {
+            name: chosen[name] for name in PRINTED if getattr(chosen[name], "value", chosen[name]) != usual[name]
+        }
 
     def extraction_key(self) -> str:
         """Return, as JSON, what the signatures of a collection depend on."""
@@ -373,13 +441,6 @@ class Method:
 SPOTSIGS = "spotsigs"
 """Name of the default signature scheme."""
 
-_CHOICES = {
-    "boilerplate": Boilerplate, "duplicates": Sameness, "measure": ExactMeasure, "clusters": ClusterMethod,
-    "keep": Keep,
-}  # fmt: skip
-_MATCHERS: dict[ExactMeasure, type[SpotSigsTight | Containment]] = {
-    ExactMeasure.jaccard: SpotSigsTight, ExactMeasure.containment: Containment,
-}  # fmt: skip
 _EXTRACTION = ("text", "signature", "duplicates")
 _NAMES = {
     "VisibleText": "visible", "TextShingles": "text_shingles", "SpotSignatures": "spotsigs",
@@ -387,15 +448,23 @@ _NAMES = {
 }  # fmt: skip
 """Names of the package's own classes."""
 
-SEED = 2008
-"""Seed of the methods that draw random functions."""
+BY_SCORE_NOTE = f" ('largest' and 'smallest' are set by {flag('keep_by')})"
+"""What an error about `Keep` adds."""
 
-_PLAIN = {
-    "seed": SEED, "boilerplate": Boilerplate.keep, "sets": False, "duplicates": Sameness.text,
-    "clusters": ClusterMethod.leaders, "keep": Keep.first, "min_contained": 0.0, "idf": Idf.paper,
-    "min_spots": 1,
-}  # fmt: skip
-"""Defaults of keys of ``run.py``."""
+PRINTED = ("seed", "boilerplate", "sets", "duplicates", "clusters", "keep", "min_contained", "idf", "min_spots")
+"""Keys of ``run.py`` that a method prints if they are not the defaults."""
+
+OF_METHOD = function_options("Method.of")
+"""The options of `Method.of`."""
+
+
+def _value(name: str, value: Any) -> Any:
+    return OF_METHOD[name].defaults[Door.function] if value is None else value
+
+
+def _chosen(name: str, value: Any, note: str = "") -> Any:
+    """Return the member of the enumeration of an option; the option's default for None."""
+    return as_choice(flag(name), _value(name, value), CHOICES[name], note)
 
 
 def _parameters(part: Any, group: str, typed: tuple[str, ...] | None) -> dict[str, Any]:

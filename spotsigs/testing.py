@@ -10,8 +10,8 @@ import numpy as np
 import xxhash
 
 from spotsigs.contracts import Matcher, SignatureScheme
-from spotsigs.defaults import TAU
 from spotsigs.matching.brute_force import BruteForce
+from spotsigs.options import TAU
 from spotsigs.records import Corpus, DocumentColumns, Pairs, Signatures, Tokens
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.text.tokens import tokenize

@@ -17,13 +17,7 @@ PACKAGES = ("spotsigs", "baselines", "data", "experiments")
 EVERY = ("spotsigs.method", "spotsigs.runs.result", "experiments.resample", "experiments.evaluate")
 """Modules that decide the figures of every cell: from pages to pairs, decisions and quality."""
 DOORS = (
-    *(
-        "spotsigs.workers.engines",
-        "spotsigs.spelling",
-        "spotsigs.errors",
-        "spotsigs.defaults",
-        "spotsigs.workers.progress",
-    ),
+    *("spotsigs.workers.engines", "spotsigs.errors", "spotsigs.options", "spotsigs.workers.progress"),
     *("spotsigs.runs.runner", "spotsigs.runs.stages", "spotsigs.runs.provenance", "spotsigs.reports.output_files"),
     *("experiments.config", "experiments.run_folders", "experiments.show", "experiments.claims"),
 )

@@ -20,11 +20,13 @@ from experiments.claims.published import published
 from experiments.claims.verdicts import Verdict
 from experiments.show.finding import finding as _finding
 from spotsigs import __version__
+from spotsigs.options import OPTIONS, Door
+from spotsigs.options import plain as as_typed
 from spotsigs.reports.output_files import read_json, write_text
 
 ROOT = Path(__file__).parents[2]
 CITATION = ROOT / "CITATION.cff"
-PAGES = ("README.md", "docs/performance.md", "docs/scaling.md", "docs/citing.md")
+PAGES = ("README.md", "docs/performance.md", "docs/scaling.md", "docs/citing.md", "docs/reference-options.md")
 SECTION = re.compile(r"(<!--results:(\w+)-->\n)(.*?)(<!--end-->)", re.DOTALL)
 SHOWN = ("newsframes", "republished")
 """Collections of the table of best F1."""
@@ -219,9 +221,26 @@ def runs(results: Path) -> str:
     return _table(["commit", "date", "results", "hours", "machine"], rows)
 
 
+def options(_: Path) -> str:
+    """Return every option with its name, its values and its default in each door."""
+    rows = []
+    for option in OPTIONS:
+        command, function, key = (option.defaults.get(door, ABSENT) for door in Door)
+        form = f" {option.form}" if option.form else ""
+        typed = f"`{option.typed}{form}`" if command is not ABSENT else ""
+        called = ", ".join(f"`{name}({option.name}={function!r})`" for name in option.functions)
+        written = f"`{option.name}={as_typed(key)}`" if key is not ABSENT else ""
+        notes = [f"In {door.value}: {option.notes[door]}" for door in Door if option.notes.get(door)]
+        rows.append([cell.replace("|", "\\|") for cell in (typed, called, written, " ".join([option.help, *notes]))])
+    return _table(["command", "functions", "run.py", "what it does"], rows)
+
+
+ABSENT = object()
+"""Default of an option that a door lacks."""
+
 SECTIONS: dict[str, Callable[[Path], str]] = {
     each.__name__: each
-    for each in (table1, best_f1, finding, decisions, claims, speed, joins, race, scale, version, runs)
+    for each in (table1, best_f1, finding, decisions, claims, speed, joins, race, scale, version, runs, options)
 }
 """Functions from the folder of results to a section, by its name."""
 

@@ -15,7 +15,7 @@ from experiments.harness.manifest import is_current
 from experiments.harness.study import run
 from experiments.run_folders import variant
 from spotsigs.errors import InputError
-from spotsigs.spelling import spelled
+from spotsigs.options import plain
 
 LOG = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Everything(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Run the experiments; return their summaries."""
         mine = [word for word in overrides() if not word.startswith("experiment")]
-        mine.append(f"experiment.results={spelled(str(self.results))}")  # a folder's name may contain =
+        mine.append(f"experiment.results={plain(str(self.results))}")  # a folder's name may contain =
         general = [word for word in mine if not word.startswith(("data=", "data."))]
         if self.documents is not None:
             general.append(f"data.documents={self.documents}")

@@ -21,7 +21,7 @@ from experiments.show.views import View, finite
 from experiments.studies.compared_methods import OnCollection, TableOfMethods
 from spotsigs.errors import InputError, require
 from spotsigs.method import Method
-from spotsigs.spelling import spelled
+from spotsigs.options import plain
 
 MEASURED = (("f1", "F1", 0.44), ("precision", "precision", 0.44), ("recall", "recall", 0.44))
 """Measures at a threshold of the paper that become facts; a matcher without one has its only values."""
@@ -167,7 +167,7 @@ class MethodComparison(Experiment):
                 for values in product(*grid.values()):
                     added = dict(zip(grid, values, strict=True))
                     columns = {key.rpartition(".")[2]: value for key, value in added.items()}
-                    words = [panel, *(f"{key}={spelled(value)}" for key, value in columns.items())]
+                    words = [panel, *(f"{key}={plain(value)}" for key, value in columns.items())]
                     label = ", ".join([name, *filter(None, words)])
                     yield label, name, choices | added, columns | {"of": name, "panel": panel, "grid": str(grid)}
 

@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.row_blocks import gathered, is_identity
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, flag, option, require
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
 from spotsigs.signatures.contained import RemovalRule
-from spotsigs.spelling import flag, option
 from spotsigs.storage.exact_duplicates import CONTENT, TEXT, ExactDuplicates
 
 UNKNOWN = int(np.iinfo(np.int64).min)

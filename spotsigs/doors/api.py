@@ -13,21 +13,17 @@ from warnings import warn
 
 import numpy as np
 
-from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
-from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import BY_SCORE, Keep, is_unordered
 from spotsigs.clustering.decisions import keep_by as by_score
 from spotsigs.clustering.in_memory import Matched
 from spotsigs.compile import prepare, steps_of
-from spotsigs.contracts import Collection, Shard, SignatureScheme
-from spotsigs.errors import InputError, counted, require, shown
+from spotsigs.contracts import Collection, Shard
+from spotsigs.errors import InputError, as_choice, as_tau, counted, require, shown
 from spotsigs.formats.python_objects import InputPage, InputPages, input_pages, is_html, present
-from spotsigs.method import Method
+from spotsigs.method import BY_SCORE_NOTE, Method
+from spotsigs.options import PROBED, Door, default_tau, elsewhere
 from spotsigs.records import Document, IntArray, Pairs, Skipped
-from spotsigs.signatures.boilerplate import Boilerplate
-from spotsigs.spelling import ELSEWHERE
-from spotsigs.storage.exact_duplicates import Sameness
 from spotsigs.workers.engines import Engine, engine_of
 
 PagesT = TypeVar("PagesT")
@@ -43,12 +39,13 @@ CallT = TypeVar("CallT", bound=Callable[..., Any])
 
 def _states_where(function: CallT) -> CallT:
     """State in the TypeError for a parameter that a function lacks where it is."""
-    lacks = ELSEWHERE.keys() - inspect.signature(function).parameters.keys()
+    parameters = inspect.signature(function).parameters
 
     @wraps(function)
     def called(*args: Any, **given: Any) -> Any:
-        for name in given.keys() & lacks:
-            raise TypeError(f"{function.__name__}() does not take {name}=; {ELSEWHERE[name]}")
+        for name in given.keys() - parameters.keys():
+            if there := elsewhere(name, Door.function):
+                raise TypeError(f"{function.__name__}() does not take {name}=; {there}")
         return function(*args, **given)
 
     return cast(CallT, called)
@@ -63,18 +60,9 @@ def near_duplicates(
     text: str = "text",
     html: str = "html",
     id: str = "id",  # noqa: A002 - the usual name of such columns
-    signature: SignatureScheme | str | None = None,
-    language: str = defaults.LANGUAGE,
-    boilerplate: Boilerplate | str | None = None,
-    idf_min: float = defaults.IDF_MIN,
-    idf_max: float = defaults.IDF_MAX,
-    min_spots: int = 1,
-    duplicates: Sameness | str = defaults.DUPLICATES,
-    measure: str = defaults.MEASURE,
-    threads: int | None = None,
+    method: Method | None = None,
     workers: int = 1,
-    engine: str = "processes",
-    address: str | None = None,
+    engine: Engine | str = "processes",
 ) -> Pairs:
     """Find all near-duplicate pairs among pages: exactly those whose similarity reaches tau.
 
@@ -84,44 +72,23 @@ def near_duplicates(
         HTML or plain text; bytes are decoded by the declared or detected encoding. The texts of an iterator's pages
         are not stored.
     tau : float, optional
-        Similarity threshold in (0, 1]. By default .25 if templates are removed and one of the first pages has a link,
-        .44 otherwise.
+        Similarity threshold in (0, 1]. The default is the threshold of `method`. If that has none, it is .25 if
+        templates are removed and one of the first pages has a link, and .44 otherwise.
     against : as pages, optional
-        Reference: only pairs of a page with one of its pages are found. With ``measure="containment"``, the
+        Reference: only pairs of a page with one of its pages are found. With the measure containment, the
         intersection is divided by the signatures of the latter: the page contains it.
     text, html : str
         Columns with plain text and with HTML, if pages has columns or consists of dicts; the HTML if a row has both. A
         page that is in no column is read as HTML if it contains a tag.
     id : str
         Column with the names of the pages for warnings and errors; positions if there is none.
-    signature : SignatureScheme or str, optional
-        Signature scheme, or the name of one: ``spotsigs``, spot signatures with the paper's best parameters.
-    language : str
-        Without a scheme, the language whose stopwords begin the signatures, see
-        `spotsigs.signatures.languages.languages`. ``auto`` detects that of each page; a page with few or no spot
-        signatures is compared by shingles.
-    boilerplate : {"auto", "remove", "keep", "main_content"}, optional
-        Treatment of the text around the main content, see `spotsigs.signatures.boilerplate.Boilerplate`. By default
-        ``auto``; ``keep`` for a scheme of your own.
-    idf_min, idf_max : float
-        Band of normalised IDF that is kept. Document frequencies are counted over distinct pages; fewer than 32 of them
-        have no band, see `spotsigs.signatures.idf.FEWEST`.
-    min_spots : int
-        A page with fewer remaining signatures has no near-duplicates but its exact duplicates.
-    duplicates : {"text", "content", "off"}
-        Exact duplicates, pairs of similarity 1 whatever their signatures: pages of the same content or visible text,
-        of the same content, or none.
-    measure : {"jaccard", "containment"}
-        Multiset Jaccard similarity, or the intersection divided by the smaller page, which finds a teaser in its
-        article.
-    threads : int, optional
-        Threads of the join; all cores by default.
+    method : Method, optional
+        Signatures, measure and all other choices, made by `spotsigs.Method.of`. The default is ``Method.of()``.
     workers : int
         Worker processes of the extraction, which receive the pages in batches.
-    engine : {"processes", "serial", "dask", "ray"}
-        Where the extraction runs.
-    address : str, optional
-        Address of a running cluster of dask or ray, such as ``tcp://head:8786``.
+    engine : {"processes", "serial", "dask", "ray"} or Engine
+        Where the extraction runs. A running cluster is given by an engine with its address, such as
+        ``spotsigs.workers.engines.Dask(workers=4, address="tcp://head:8786")``.
 
     Returns
     -------
@@ -141,15 +108,18 @@ def near_duplicates(
     >>> pairs = near_duplicates([page, "Sport: a win for the home side in the rain.", page + " It is late."], tau=0.44)
     >>> [(int(i), int(j)) for i, j in zip(pairs.i, pairs.j)]
     [(0, 2)]
+
+    A teaser in its article, found by containment:
+
+    >>> pairs = near_duplicates([page[:60], page], method=Method.of(measure="containment", language="en", tau=0.8))
+    >>> [(int(i), int(j)) for i, j in zip(pairs.i, pairs.j)]
+    [(0, 1)]
     """
-    method = Method.of(
-        signature=signature, language=language, boilerplate=boilerplate, idf_min=idf_min, idf_max=idf_max,
-        min_spots=min_spots, duplicates=duplicates, measure=measure, tau=tau, threads=threads,
-    )  # fmt: skip
-    runs = engine_of(engine, workers=workers, address=address)
+    chosen = replace(_method(method, tau), min_contained=0.0)  # lists all pairs
+    runs = _engine(engine, workers)
     columns = {"text": text, "html": html, "id": id}
     given = _Pages(input_pages(pages, columns, kept=False), columns, against)
-    return _match(method, given, runs, tau is None).pairs()
+    return _match(chosen, given, runs).pairs()
 
 
 @_states_where
@@ -161,23 +131,12 @@ def dedup(
     text: str = "text",
     html: str = "html",
     id: str = "id",  # noqa: A002 - the usual name of such columns
-    keep: str | Keep = defaults.KEEP,
     date: str = "date",
+    keep: str | Keep | None = None,
     keep_by: str | None = None,
-    min_contained: float | None = None,
-    clusters: str | ClusterMethod = defaults.CLUSTERS,
-    signature: SignatureScheme | str | None = None,
-    language: str = defaults.LANGUAGE,
-    boilerplate: Boilerplate | str | None = None,
-    idf_min: float = defaults.IDF_MIN,
-    idf_max: float = defaults.IDF_MAX,
-    min_spots: int = 1,
-    duplicates: Sameness | str = defaults.DUPLICATES,
-    measure: str = defaults.MEASURE,
-    threads: int | None = None,
+    method: Method | None = None,
     workers: int = 1,
-    engine: str = "processes",
-    address: str | None = None,
+    engine: Engine | str = "processes",
 ) -> PagesT:
     """Return the pages without near-duplicates, in the type that they have.
 
@@ -189,22 +148,19 @@ def dedup(
         Reference, such as a test set. A page that reaches tau with one of its pages is removed; these are not returned.
     text, html, id : str
         As in `near_duplicates`.
-    keep : {"first", "longest", "newest", "none"}
-        Page of a cluster that is kept: the first, the one of most signatures, or the newest; ``none`` keeps only pages
-        without a near-duplicate.
     date : str
         Column with dates, for ``newest``: ISO 8601, or as in HTTP headers. A warning lists pages without one.
+    keep : {"first", "longest", "newest", "none"}, optional
+        Page of a cluster that is kept: the first, the one of most signatures, or the newest; ``none`` keeps only pages
+        without a near-duplicate. The default is the choice of `method`, which is ``first`` if it was not given.
     keep_by : str, optional
         Column with a score: the page of the largest is kept, or with a hyphen before the name (``"-score"``) of the
         smallest, ties in the order of the pages. A warning lists pages whose score is missing or no number; they come
         last.
-    min_contained : float, optional
-        Remove a page only if the kept page contains at least this fraction of its text, see
-        `spotsigs.signatures.contained`; at 0, `tau` alone decides. The default is .3, and 0 for a `signature` that does
-        not locate its signatures.
-    clusters : str
-        How pairs become clusters, see `spotsigs.cluster`.
-    signature, language, boilerplate, … : optional
+    method : Method, optional
+        Signatures, clusters, the rule for the text and all other choices, made by `spotsigs.Method.of`. The default is
+        ``Method.of()``.
+    workers, engine : optional
         As in `near_duplicates`.
 
     Returns
@@ -223,36 +179,49 @@ def dedup(
     >>> page = "The council has approved the plan for a new bridge that will be built by the spring."
     >>> dedup([{"text": page, "n": 1}, {"text": page + " It is late.", "n": 2}])[0]["n"]
     1
+
+    Pages of one language, of which a page is removed only if the kept page has half of its text:
+
+    >>> len(dedup([page, page + " It is late."], method=Method.of(language="en", min_contained=0.5)))
+    1
     """
+    chosen = _method(method, tau)
     if keep_by is not None:
         require(isinstance(keep_by, str), f"keep_by must be the name of a column, got {shown(keep_by)}")
-        require(keep in (defaults.KEEP, Keep.first), "keep_by= decides which page is kept; leave out keep=")
+        require(keep in (None, "first", Keep.first), "keep_by= decides which page is kept; leave out keep=")
         keep, date = by_score(keep_by)
-    located = not isinstance(signature, SignatureScheme) or signature.locates
-    method = Method.of(
-        signature=signature, language=language, boilerplate=boilerplate, idf_min=idf_min, idf_max=idf_max,
-        min_spots=min_spots, duplicates=duplicates, measure=measure, tau=tau, threads=threads, clusters=clusters,
-        keep=keep,
-        min_contained=(defaults.MIN_CONTAINED if located else 0.0) if min_contained is None else min_contained,
-    )  # fmt: skip
-    runs = engine_of(engine, workers=workers, address=address)
+    if keep is not None:
+        chosen = replace(chosen, keep=as_choice("keep", keep, Keep, BY_SCORE_NOTE))
+    runs = _engine(engine, workers)
     columns = {"text": text, "html": html, "id": id}
     source = input_pages(pages, columns | {"date": date})
-    result = _match(method, _Pages(source, columns, against), runs, tau is None, listed=False)
+    result = _match(chosen, _Pages(source, columns, against), runs, listed=False)
     decisions, _ = result.method.decide(result.matched, dates=result.dates(date))
     kept = np.ones(result.n, np.bool_)
     kept[result.positions] = decisions.kept[result.matched.new_from :]
     return cast(PagesT, source.take(np.flatnonzero(kept).tolist()))
 
 
-def _match(method: Method, given: _Pages, engine: Engine, default_tau: bool, *, listed: bool = True) -> _PagePairs:
-    """Match the pages, if wanted at the default threshold of their kind; warn about those that cannot be read."""
-    if default_tau:
+def _method(method: Method | None, tau: float | None) -> Method:
+    """Return a method at a threshold; without one, the default method."""
+    known = method is None or isinstance(method, Method)
+    require(known, f"method must be a Method, as spotsigs.Method.of makes it, got {shown(method)}")
+    chosen = Method.of() if method is None else method
+    return chosen if tau is None else chosen.at(as_tau(tau))
+
+
+def _engine(engine: Engine | str, workers: int) -> Engine:
+    return engine if isinstance(engine, Engine) else engine_of(engine, workers=workers)
+
+
+def _match(method: Method, given: _Pages, engine: Engine, *, listed: bool = True) -> _PagePairs:
+    """Match the pages, if nobody chose a threshold at that of their kind; warn about those that cannot be read."""
+    if method.chooses_tau:
         pages = iter(given.source.pages)
-        first = list(islice(pages, defaults.PROBED))
+        first = list(islice(pages, PROBED))
         given.source = replace(given.source, pages=chain(first, pages))
         pages_of_html = (page.content for page in first if _is_html(page))
-        method = method.at(defaults.tau(pages_of_html, method.removes_templates))
+        method = method.at(default_tau(pages_of_html, method.removes_templates))
     prepare(steps_of(method, listed=listed))
     matched = method.match(given, engine, listed=listed)
     for source, of_reference in ((given.reference, True), (given.source, False)):

@@ -20,11 +20,11 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from spotsigs import __version__, defaults
-from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean, printable, reason, require, shown
+from spotsigs import __version__
+from spotsigs.errors import InputError, as_choice, counted, did_you_mean, printable, reason, require
+from spotsigs.options import Door, as_option, default_tau, elsewhere, options_of
 from spotsigs.reports import terminal
 from spotsigs.reports.terminal import announce_compilation, expand_home, open_streams
-from spotsigs.spelling import ELSEWHERE, command_spelling
 from spotsigs.storage.atomic import staging_folder
 from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, absolute, as_path, local_folder
 from spotsigs.text.size_limits import BUDGET_PAGE, page_size_limit
@@ -63,120 +63,14 @@ VERBS: dict[str, tuple[str, str, str]] = {
     ),
 }
 
-INPUT = ("dedup", "pairs", "cluster", "threshold", "inspect")
-STORED = ("dedup", "pairs", "cluster", "inspect")
-TABLES = ("pairs", "cluster", "threshold", "inspect")
-"""Verbs that read an input, that can write a store, and that write tables only."""
-
 PRINTED_COLUMNS = {
     "pairs": ("doc_a", "doc_b", "similarity", "shared", "union"),
     "cluster": ("doc", "cluster", "representative"),
 }
 """Columns of the table that a verb prints."""
 
-COLUMNS = ("id", "text", "html", "cluster", "date")
-OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
-    (INPUT, "input", "", "The input is a file, a folder, a 'pattern*' or a URL; - reads standard input."),
-    (INPUT, "--format", "FORMAT", "Name the format of the input. Without the option, its content shows it."),
-    *(
-        (INPUT, f"--{column}", "COLUMN", f"Name the column that has the {column} of each document.")
-        for column in COLUMNS
-    ),
-    (INPUT, "--memory", "SIZE", "Keep the memory of all processes together below this size, such as 2GB."),
-    (
-        INPUT, "--engine", "processes|serial|dask|ray",
-        "Choose where the work runs. The default is processes of this machine.",
-    ),
-    (INPUT, "--address", "ADDRESS", "Use the running cluster of dask or ray at this address, such as tcp://head:8786."),
-    (INPUT, "--workers", "N", "Start N worker processes. For a running cluster, state how many workers it has."),
-    (INPUT, "--log", "text|json", "Choose the form of the lines about progress that are written without a terminal."),
-    (INPUT, "--strict", "", "Stop at the first record that cannot be read."),
-    (
-        INPUT, "--tau", "NUMBER",
-        "Set the similarity from which two documents are near-duplicates. The default is the threshold of the store; "
-        "without a "
-        f"store, it is {defaults.TAU_PAGES:g} for pages with links, and {defaults.TAU:g} for text and with "
-        "--boilerplate keep.",
-    ),
-    (
-        INPUT, "--boilerplate", "auto|remove|keep|main_content",
-        "Choose what is compared of pages with links. The value remove leaves out the template that the pages of a "
-        f"site share. The default is {defaults.BOILERPLATE}, or the choice of the store.",
-    ),
-    (
-        INPUT, "--language", "CODE",
-        "State the language of all pages, such as en, de or fr. Without the option, the language of each page is "
-        "detected, or is the language of the store.",
-    ),
-    (
-        INPUT, "--idf-min", "NUMBER",
-        f"Leave out signatures that are less rare than this, from 0 to 1. The default is {defaults.IDF_MIN:g}.",
-    ),
-    (
-        INPUT, "--idf-max", "NUMBER",
-        f"Leave out signatures that are rarer than this, from 0 to 1. The default is {defaults.IDF_MAX:g}.",
-    ),
-    (
-        INPUT, "--clusters", "leaders|components",
-        "Choose how pairs become clusters. With leaders, each removed page reaches tau with a page that stays; with "
-        f"components, it is connected with that page by pairs. The default is {defaults.CLUSTERS}.",
-    ),
-    (
-        INPUT, "--keep", "first|longest|newest|none",
-        f"Choose which document of a cluster stays; none removes all of them. The default is {defaults.KEEP}.",
-    ),
-    (
-        INPUT, "--keep-by", "COLUMN",
-        "Keep the document that has the largest score in this column. A hyphen before the name keeps the smallest.",
-    ),
-    (
-        INPUT, "--min-contained", "FRACTION",
-        "Remove a page only if the kept page contains at least this fraction of its text. With 0, tau alone decides. "
-        f"The default is {defaults.MIN_CONTAINED:g}, or the fraction of the store.",
-    ),
-    (
-        STORED, "--measure", "jaccard|containment",
-        "Choose the measure of similarity. The value containment divides the intersection by the signatures of the "
-        f"shorter page, which finds a teaser in its article. The default is {defaults.MEASURE}.",
-    ),
-    (
-        ("dedup",), "--out", "FOLDER",
-        "Write the copy there, in the input's own format. The value - prints the kept documents as JSON lines; none "
-        "writes only the tables of --results.",
-    ),
-    (TABLES, "--out", "FOLDER", "Write the tables of the run into this folder."),
-    (
-        ("dedup",), "--results", "FOLDER",
-        "Write the tables of the run there. The default is the folder of the copy followed by -results.",
-    ),
-    (
-        ("dedup",), "--overwrite", "",
-        "Replace the copy that an earlier run wrote there. A folder with any other file is never replaced.",
-    ),
-    (("inspect",), "--no-open", "", "Write the page, and open no browser."),
-    (STORED, "--store", "FOLDER", "Keep the signatures there, so that a later run can add pages or compare with them."),
-    (STORED, "--add", "", "Add the input to the store, and report only pairs that have a new document."),
-    (
-        ("dedup", "pairs"), "--against", "REFERENCE",
-        "Compare the input with the documents of this reference, which is a store or an input of any format. They are "
-        "always kept and never copied.",
-    ),
-    (
-        ("dedup", "pairs"), "--against-text", "COLUMN",
-        "Name the column that has the text of each document of the reference.",
-    ),
-)  # fmt: skip
-"""Verbs, name, placeholder of the value and help of each option; an option without a placeholder is a switch."""
-
-REQUIRED = {("dedup", "--out")}
-
-DEFAULTS: dict[str, Any] = {
-    "add": False, "address": None, "against": None, "against_text": None, "clusters": defaults.CLUSTERS,
-    "engine": "processes", "idf_max": str(defaults.IDF_MAX), "log": "text", "idf_min": str(defaults.IDF_MIN),
-    "keep": defaults.KEEP, "keep_by": None, "measure": defaults.MEASURE, "memory": None, "min_contained": None,
-    "overwrite": False, "store": None, "strict": False,
-}  # fmt: skip
-"""Values of options that are omitted, or that a verb does not have."""
+COLUMNS = ("id_column", "text_column", "html_column", "cluster_column", "date_column")
+"""Options that name a column of the input."""
 
 LISTED = 20
 """Skipped records that are printed if no folder lists them."""
@@ -187,6 +81,13 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; `{self.prog} --help` has an example")
+
+
+class _Read(argparse.Action):
+    """Reads the value of an option, so that a wrong one is a sentence of our own."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, text: Any, option_string: Any = None) -> None:
+        setattr(namespace, self.dest, options_of(Door.command)[self.dest].read(text))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -211,19 +112,28 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        for taken_by, name, value, text in OPTIONS:
-            if verb not in taken_by:
+        options.add_argument(
+            "input", help="The input is a file, a folder, a 'pattern*' or a URL; - reads standard input."
+        )
+        for option in options_of(Door.command, verb).values():
+            text = option.described(Door.command)
+            if not option.form:
+                options.add_argument(option.typed, dest=option.name, action="store_true", help=text)
                 continue
-            if not name.startswith("--"):
-                options.add_argument(name, help=text)
-            elif not value:
-                options.add_argument(name, action="store_true", help=text)
-            else:
-                options.add_argument(name, metavar=value, help=text, required=(verb, name) in REQUIRED)
+            options.add_argument(
+                option.typed,
+                dest=option.name,
+                metavar=option.form,
+                help=text,
+                required=option.required,
+                action=_Read,
+            )
         options.add_argument(
             "-v", "--verbose", action="count", default=0, help="Print more of the log; -vv prints all of it."
         )
-        options.set_defaults(**DEFAULTS, workers=str(os.cpu_count() or 1))
+        options.set_defaults(
+            **{name: option.defaults[Door.command] for name, option in options_of(Door.command).items()}
+        )
     return top
 
 
@@ -240,24 +150,23 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
 
     known = None if store is None else store.method
     decided = known if store is not None and store.is_decided else None
-    least = decided.min_contained if decided else defaults.MIN_CONTAINED
     method = Method.of(
         boilerplate=args.boilerplate or (known.boilerplate if known else None),
         language=args.language or (known.language if known else None),
-        idf_min=_number("--idf-min", args.idf_min),
-        idf_max=_number("--idf-max", args.idf_max),
+        idf_min=args.idf_min,
+        idf_max=args.idf_max,
         measure=args.measure,
-        tau=None if args.tau is None else as_tau(_number("--tau", args.tau, " in (0, 1]")),
+        tau=args.tau,
         clusters=args.clusters,
         keep=args.keep if args.keep_by is None else keep_by(args.keep_by)[0],
-        min_contained=least if args.min_contained is None else _number("--min-contained", args.min_contained),
+        min_contained=decided.min_contained if decided and args.min_contained is None else args.min_contained,
     )
-    if args.tau is not None:
+    if not method.chooses_tau:
         return method
     if decided is not None:
         return method.at(decided.threshold)
     contents = ("" if page.media_type == "text/plain" else page.content for page in _documents(collection))
-    return method.at(defaults.tau(contents, method.removes_templates))
+    return method.at(default_tau(contents, method.removes_templates))
 
 
 def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
@@ -277,7 +186,7 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
     if memory is not None:
         data_budget(memory)  # an error if it is too little, before the input is read
     name, collection = _collection(args)
-    engine = engine_of(args.engine, workers=_whole("--workers", args.workers), address=args.address)
+    engine = engine_of(args.engine, workers=args.workers or os.cpu_count() or 1, address=args.address)
     output = Output(
         folder=folder,
         copy=args.out if args.verb == "dedup" else None,
@@ -285,13 +194,21 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
         page=args.verb == "inspect",
         tables=args.verb != "dedup" or args.out != PRINTED or args.results is not None,
         pairs=args.verb != "dedup",
+        ends_program=True,
     )
     run = Run(
-        **{key: getattr(args, key) for key in ("store", "add", "strict")},
-        collection=collection, data=name, against=against, output=output, engine=engine, memory=memory,
-    )  # fmt: skip
+        collection=collection,
+        data=name,
+        against=against,
+        strict=args.strict,
+        output=output,
+        engine=engine,
+        memory=memory,
+        store=args.store,
+        add=args.add,
+    )
     with nullcontext() if memory is None else page_size_limit(BUDGET_PAGE):
-        if args.id is None and _names_by_url(collection):
+        if args.id_column is None and _names_by_url(collection):
             named = "ids and sites are those of the column url; --id COLUMN names another"
             print(terminal.line("info", named), file=sys.stderr)
         return method_of(args, collection, known), run
@@ -301,11 +218,12 @@ def _collection(args: argparse.Namespace) -> tuple[str, Any]:
     from spotsigs.clustering.decisions import keep_by
     from spotsigs.formats.detect_format import collection_of
 
-    columns = {f"{name}_column": getattr(args, name) for name in COLUMNS}
+    columns = {name: getattr(args, name) for name in COLUMNS}
     if args.keep_by is not None:
-        require(args.keep == defaults.KEEP and args.date is None, "--keep-by takes the place of --keep and --date")
+        usual = options_of(Door.command)["keep"].defaults[Door.command]
+        require(args.keep == usual and args.date_column is None, "--keep-by takes the place of --keep and --date")
         columns["keep_by"] = keep_by(args.keep_by)[1]
-    return collection_of(_path(args, args.input), args.format, **columns)
+    return collection_of(_path(args, args.input), args.data, **columns)
 
 
 def _path(args: argparse.Namespace, path: str) -> str:
@@ -355,18 +273,6 @@ def _memory(args: argparse.Namespace, stored: bool) -> int | None:
     return default_memory() if stored else None
 
 
-def _number(name: str, text: Any, allowed: str = "") -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{name} must be a number{allowed}, got {shown(text)}") from None
-
-
-def _whole(name: str, text: Any) -> int:
-    require(str(text).isascii() and str(text).isdigit() and int(text) >= 1, f"{name} must be at least 1, got {text}")
-    return int(text)
-
-
 def _run(args: argparse.Namespace, folder: Path) -> None:
     """Run a verb, and print its summary, next to printed documents on standard error."""
     from spotsigs.runs.runner import execute
@@ -376,7 +282,7 @@ def _run(args: argparse.Namespace, folder: Path) -> None:
     result = execute(method, run)
     out = sys.stdout if run.output.copy != PRINTED else sys.stderr
     print(
-        summary(result, run),
+        summary(result, run, Door.command),
         *([] if run.output.tables else map(printable, _unread(result, _listed(folder / "skipped.csv"), "--results"))),
         sep="\n",
         file=out,
@@ -508,29 +414,28 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
         Handler of SIGINT to install, see `spotsigs.__main__`.
     """
     previous = signal.getsignal(signal.SIGINT)
-    with command_spelling():
-        try:
-            if interrupt is not None:
-                signal.signal(signal.SIGINT, interrupt)
-            open_streams()
-            args = _parsed(expand_home(sys.argv[1:] if words is None else words))
-            announce_compilation(sys.stderr)
-            terminal.set_up_logging(args.verbose, as_choice("--log", args.log, terminal.Log).value)
-            terminal.end_on_interrupt()
-            DO[args.verb](args)
-            sys.stdout.flush()
-        except KeyboardInterrupt:
-            terminal.end()
-        except Exception as error:
-            terminal.end_if_pipe_is_closed(error)
-            if os.environ.get("SPOTSIGS_DEBUG"):
-                raise
-            sys.exit(terminal.line("error", printable(_sentence(error))))
-        finally:
-            if words is None:
-                terminal.leave()
-            elif threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGINT, previous)  # the caller's program resumes
+    try:
+        if interrupt is not None:
+            signal.signal(signal.SIGINT, interrupt)
+        open_streams()
+        args = _parsed(expand_home(sys.argv[1:] if words is None else words))
+        announce_compilation(sys.stderr)
+        terminal.set_up_logging(args.verbose, as_choice("--log", args.log, terminal.Log).value)
+        terminal.end_on_interrupt()
+        DO[args.verb](args)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        terminal.end()
+    except Exception as error:
+        terminal.end_if_pipe_is_closed(error)
+        if os.environ.get("SPOTSIGS_DEBUG"):
+            raise
+        sys.exit(terminal.line("error", printable(_sentence(error))))
+    finally:
+        if words is None:
+            terminal.leave()
+        elif threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, previous)  # the caller's program resumes
 
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace:
@@ -541,7 +446,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
         raise InputError(f"there is no verb {first!r}{close or ';'} `spotsigs --help` lists them")
     words = _joined(words)
     verb = next(filter(VERBS.__contains__, words), "")
-    taken = ["--help", "--verbose", *(option[1] for option in OPTIONS if verb in option[0])]
+    taken = ["--help", "--verbose", *(option.typed for option in options_of(Door.command, verb).values())]
     options = (word for word in takewhile("--".__ne__, words) if word.startswith("--"))
     unknown = [word for word in options if verb and word.partition("=")[0] not in taken]
     if not unknown:  # argparse names missing options before unknown ones
@@ -549,8 +454,8 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     if unknown:
         name = unknown[0].partition("=")[0]
         close, where = did_you_mean(name, taken), f"`spotsigs {verb} --help` lists all"
-        if (parameter := name.removeprefix("--").replace("-", "_")) in ELSEWHERE:
-            close, where = "", ELSEWHERE[parameter]
+        if there := elsewhere(name.removeprefix("--").replace("-", "_"), Door.command):
+            close, where = "", there
         raise InputError(f"{verb} does not take {unknown[0]!r}{close or ';'} {where}")
     return args
 
@@ -568,7 +473,7 @@ def _joined(words: Sequence[str]) -> list[str]:
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, InputError):
-        return str(error)
+        return error.spelled(as_option)
     if isinstance(error, OSError) and error.strerror:
         from spotsigs.storage.atomic import failed_path
 

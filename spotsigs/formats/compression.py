@@ -11,7 +11,6 @@ from typing import IO, Any, cast
 import zstandard
 from isal import igzip_lib
 
-from spotsigs.spelling import option
 from spotsigs.storage.locations import is_remote
 from spotsigs.text.size_limits import MAX_PAGE, in_words, largest_page
 
@@ -210,7 +209,7 @@ class _ZstdFrame:
         except zstandard.ZstdError as error:
             if "too much memory" not in str(error):
                 raise
-            omit = f", or omit {option('memory')} and {option('store')}" if self._most < MAX_PAGE else ""
+            omit = ", or set no memory budget and no store" if self._most < MAX_PAGE else ""
             raise OSError(
                 f"its zstd window is larger than {in_words(self._most)}; unpack it (zstd -d --long=31){omit}"
             ) from error

@@ -17,7 +17,6 @@ from spotsigs.formats.file_collection import Piece
 from spotsigs.formats.input_files import END, InputFile, read_head
 from spotsigs.formats.row_documents import RowCollection, wide_fault
 from spotsigs.records import Document, Skipped
-from spotsigs.spelling import option
 from spotsigs.text.size_limits import MARK, in_words, largest_page, outweighs
 
 _NOT_CLOSED = "a quote in this line is not closed"
@@ -56,7 +55,7 @@ class Csv(RowCollection):
         if b"\0" in start.partition(b"\n")[0]:
             return f"the file is not CSV: it begins with {head[:24]!r}"
         if start.startswith((b'{"', b'[{"')):
-            return f"the file is JSON, not CSV; one record a line is read by {option('data', 'jsonl')}"
+            return "the file is JSON, not CSV; one record a line is the format jsonl"
         if start.startswith(b"<"):
             return f"the file is not CSV: it begins with {start[:24]!r}"
         return None if start or not head else "its first row must name the columns"

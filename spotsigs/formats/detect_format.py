@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from spotsigs.errors import InputError, did_you_mean, require
+from spotsigs.errors import InputError, did_you_mean, option, require
 from spotsigs.formats.arc import Arc
 from spotsigs.formats.compression import READ_ERRORS
 from spotsigs.formats.csv_files import Csv
@@ -19,7 +19,6 @@ from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.row_documents import RowCollection
 from spotsigs.formats.trec import OPENS, Trec
 from spotsigs.formats.warc import Warc
-from spotsigs.spelling import option
 from spotsigs.text.charset import wide_codec
 
 FORMATS: dict[str, type[Any]] = {

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from spotsigs.contracts import CopyableCollection, Shard
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, option, require
 from spotsigs.formats.compression import BLOCK, ENDINGS, READ_ERRORS, open_bytes
 from spotsigs.formats.input_files import (
     SHARD_BYTES,
@@ -28,7 +28,6 @@ from spotsigs.formats.input_files import (
 )
 from spotsigs.formats.writers import copy_whole
 from spotsigs.records import Document, Skipped
-from spotsigs.spelling import option
 from spotsigs.text.size_limits import in_words, largest_page
 
 _HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml[^>]*+>\s*+)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)

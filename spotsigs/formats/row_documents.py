@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from spotsigs.contracts import Shard
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, option, require
 from spotsigs.formats.file_collection import FileCollection, NotOfFormatError
 from spotsigs.formats.input_files import positioned
 from spotsigs.records import Document, Skipped
-from spotsigs.spelling import option
 from spotsigs.text.charset import wide_codec
 
 URL = "url"

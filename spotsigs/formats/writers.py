@@ -16,11 +16,10 @@ import zstandard
 from numpy.typing import NDArray
 
 from spotsigs.contracts import CopyableCollection
-from spotsigs.errors import InputError, system_errors
+from spotsigs.errors import InputError, option, system_errors
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, raw
 from spotsigs.formats.input_files import InputFile, file_name
 from spotsigs.records import Document
-from spotsigs.spelling import is_command, option
 from spotsigs.storage.atomic import move_aside
 from spotsigs.storage.locations import as_path, files_below, is_remote, remove, require_reachable, upload
 from spotsigs.storage.manifest import MANIFEST, foreign, states_of, write_manifest
@@ -170,7 +169,7 @@ def require_free(folder: str | Path, *, overwrite: bool = False) -> Path:
     is_folder = is_remote(path) or path.is_dir()
     content = files_below(path) if is_remote(path) else any(path.iterdir()) if is_folder else path.exists()
     if content and not (overwrite and is_folder):
-        how = f", or replace it with {option('overwrite')}" if is_folder and is_command() and not foreign(path) else ""
+        how = f", or replace it with {option('overwrite')}" if is_folder and not foreign(path) else ""
         raise InputError(f"{folder} is not empty; name another folder for the copy{how}")
     if content:
         _require_own(path, folder)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spotsigs.clustering.in_memory import Matched, by_leaders, by_pairs
 from spotsigs.clustering.leaders import LeaderOptions
 from spotsigs.contracts import Collection, CollectionScheme
-from spotsigs.errors import InputError, counted, reason, require, system_errors
+from spotsigs.errors import InputError, counted, option, reason, require, system_errors
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
 from spotsigs.outofcore.block_join import join_store
@@ -38,7 +38,6 @@ from spotsigs.signatures.languages import marks_shingles
 from spotsigs.signatures.main_content import MainContent
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_removal import TemplateRemoval
-from spotsigs.spelling import option
 from spotsigs.storage.atomic import alone, failed_path
 from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.identity import difference, identity, restored
@@ -168,7 +167,7 @@ class Store:
             return cls(folder=path, method=restored(decisions.facts["method"], _CLASSES), **more)
         known = known_source(batches[0])
         parts = {name: restored(known[key], _CLASSES) for name, key in (("text", "text"), ("signature", "scheme"))}
-        return cls(folder=path, method=Method.of(**parts), **more)
+        return cls(folder=path, method=Method.of(**parts, min_contained=0.0), **more)
 
     def as_reference(self, method: Method) -> Blocks:
         """Return the signatures of all documents, to compare others by a method with them."""

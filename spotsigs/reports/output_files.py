@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from spotsigs.clustering import tables
-from spotsigs.errors import system_errors
-from spotsigs.spelling import option
+from spotsigs.errors import option, system_errors
 from spotsigs.storage import atomic
 from spotsigs.storage.manifest import require_of_run
 

@@ -20,11 +20,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import Enum
 from io import TextIOWrapper
+from pathlib import Path
 from typing import TextIO
 
 import psutil
 
-from spotsigs.spelling import is_command
 from spotsigs.storage.atomic import remove_temporary
 
 GRACE_SECONDS = 1.0
@@ -44,7 +44,7 @@ COMPILING = "compiling kernels, once on this machine for each kind of run: a fir
 
 def stopped() -> str:
     """Return the message of an interrupted program, with the command that continues."""
-    command = "the command" if is_command() else f"`{shlex.join(['python', *sys.argv])}`"
+    command = f"`{shlex.join(['python', *sys.argv])}`" if Path(sys.argv[0]).name == "run.py" else "the command"
     return f"stopped: finished results are complete, others are not written; repeat {command} to continue"
 
 
@@ -201,10 +201,10 @@ _PUBLISHED = threading.Event()
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def uninterrupted(ends_program: bool = False) -> Iterator[None]:
     """Let SIGINT and SIGTERM wait for the block, which publishes results; an earlier SIGINT is raised here.
 
-    The command finishes after that: it ignores SIGINT, and has `FINISH_SECONDS` after SIGTERM.
+    A program that ends with it ignores SIGINT afterwards, and has `FINISH_SECONDS` after SIGTERM.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -213,10 +213,10 @@ def uninterrupted() -> Iterator[None]:
     try:
         with _PUBLISHING:
             yield
-            if is_command():
+            if ends_program:
                 _PUBLISHED.set()
     finally:
-        if not is_command():
+        if not ends_program:
             signal.signal(signal.SIGINT, previous)
 
 

@@ -18,7 +18,7 @@ from spotsigs.clustering.decisions import BY_SCORE, Keep, is_unordered
 from spotsigs.clustering.in_memory import Joined, Matched
 from spotsigs.clustering.tables import role_of, write_tables
 from spotsigs.contracts import CopyableCollection
-from spotsigs.errors import require
+from spotsigs.errors import option, require
 from spotsigs.evaluation.metrics import Interval
 from spotsigs.evaluation.text_lost import MOST_BYTES, TextLost, text_lost
 from spotsigs.formats.writers import copy_errors, prepare_copy, print_kept, publish_copy, require_free
@@ -33,7 +33,6 @@ from spotsigs.runs.result import Result
 from spotsigs.runs.stages import Run, compute, readable_texts
 from spotsigs.runs.stores import discard_stores
 from spotsigs.signatures.extract import cutter, grams_of, name_hash, texts, texts_for, unique_names
-from spotsigs.spelling import option
 from spotsigs.storage.atomic import locked, reserved, staging_folder
 from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, as_path, is_remote, remove, require_writable, upload
 from spotsigs.storage.manifest import COMPLETE, RUN, require_of_run
@@ -107,7 +106,9 @@ def execute(
                 if is_remote(target):
                     remove(target / COMPLETE)
                 elif copy is None or not is_remote(copy):
-                    stack.enter_context(terminal.uninterrupted())  # copy and results are published together
+                    stack.enter_context(
+                        terminal.uninterrupted(run.output.ends_program)
+                    )  # copy and results are published together
                 if copy is not None and temporary is not None:
                     with copy_errors(copy):
                         publish_copy(temporary, copy, undo, overwrite=run.output.overwrite)
@@ -262,8 +263,7 @@ def write_page(folder: Path, result: Result, run: Run) -> None:
     matched = result.matched
     pairs = matched.pairs.load_if_fits()
     if pairs is None:
-        excess = f"{len(matched.pairs):,} pairs do not fit into {option('memory', run.memory)}"
-        log.warning("clusters.html is left out: %s", excess)
+        log.warning("clusters.html is left out: %s pairs do not fit into the memory budget", f"{len(matched.pairs):,}")
         return
     doc_ids, n = matched.doc_ids, matched.n_reference
     if n:

@@ -17,17 +17,17 @@ from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.in_memory import Joined
 from spotsigs.compile import prepare, steps_of
 from spotsigs.contracts import Collection, Referenced, VectorCollection
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, option, require
 from spotsigs.evaluation.text_lost import MOST_BYTES
 from spotsigs.formats.folder import Folder
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
+from spotsigs.options import SEED
 from spotsigs.records import Corpus, Vectors
 from spotsigs.runs.provenance import PeakMemory
 from spotsigs.runs.result import Result
 from spotsigs.runs.stores import kept_store, store_of_run
 from spotsigs.signatures.extract import texts
-from spotsigs.spelling import option
 from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, as_path, is_remote
 from spotsigs.storage.tasks import in_caller
 from spotsigs.workers.engines import Engine, Serial, end_workers
@@ -54,6 +54,8 @@ class Output:
         Tables are kept; otherwise the folder is a temporary one.
     pairs : bool
         List all pairs; otherwise, in memory and without truth, only those that decide, each with a kept document.
+    ends_program : bool
+        The program has nothing to do after the run: an interrupt after the results are published changes nothing.
     """
 
     folder: Path
@@ -62,6 +64,7 @@ class Output:
     page: bool = False
     tables: bool = True
     pairs: bool = True
+    ends_program: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +104,7 @@ class Run:
     memory: int | None = None
     store: str | None = None
     add: bool = False
-    seed: int = 2008
+    seed: int = SEED
 
     def __post_init__(self) -> None:
         reference = getattr(self.against, "path", None) if isinstance(self.against, Collection) else None

@@ -8,25 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from spotsigs import defaults
 from spotsigs.contracts import VectorCollection
-from spotsigs.errors import counted
+from spotsigs.errors import counted, option, spelled
 from spotsigs.method import Method
+from spotsigs.options import LANGUAGE, SPELLINGS, Door
 from spotsigs.runs.result import FEW, Result
 from spotsigs.runs.stages import Run
 from spotsigs.runs.warnings import text_warning, warning
 from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.signatures.sections import SECTION_TAU
-from spotsigs.spelling import is_command, option
 from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, as_path, is_remote
 
 
-def summary(result: Result, run: Run) -> str:
-    """Return the numbers of removed and kept pages, remarks on them, and the path of the results."""
+def summary(result: Result, run: Run, door: Door) -> str:
+    """Return the numbers of removed and kept pages, remarks on them, and the path of the results, for a door."""
     where = f"results: {shown_path(run.output.folder)}"
     if not run.output.tables:
         where = f"no tables are kept: name their folder by {option('results')}"
-    return "\n".join(["", _answer(result, run), "", *_remarks(result, run), where])
+    lines = "\n".join(["", _answer(result, run), "", *_remarks(result, run, door), where])
+    return spelled(lines, SPELLINGS[door])
 
 
 def _answer(result: Result, run: Run) -> str:
@@ -48,9 +48,9 @@ def shown_path(folder: Path) -> Path:
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
-def _remarks(result: Result, run: Run) -> list[str]:
+def _remarks(result: Result, run: Run, door: Door) -> list[str]:
     metrics, method, output = result.metrics, result.method, run.output
-    lines = [_setting(method)] if is_command() else []
+    lines = [_setting(method)] if door is Door.command else []
     if metrics["f1"] is not None:
         precision, recall = (f"{metrics[key]:.1%}".replace("%", " %") for key in ("precision", "recall"))
         shares = f"{precision} are duplicates; of the pairs of duplicates, {recall} are reported"
@@ -86,7 +86,7 @@ def _remarks(result: Result, run: Run) -> list[str]:
             f"{counted(duplicates, 'exact duplicate')}: {metrics['copies_content']:,} of identical content, "
             f"{metrics['copies_text']:,} of identical text"
         )
-    if result.quality is None and not is_command():
+    if result.quality is None and door is not Door.command:
         how = "" if isinstance(run.collection, VectorCollection) else run.collection.truth_by
         lines.append("no precision or recall: the collection has no labels of duplicates" + (how and f"; {how}"))
     if metrics["skipped"]:
@@ -110,7 +110,7 @@ def _of_reference(result: Result, documents: int) -> str:
 def _setting(method: Method) -> str:
     """Return the threshold, the language and the treatment of templates as a sentence."""
     tau = "none" if method.tau is None else f"{method.tau:g}"
-    detected = method.language in (None, defaults.LANGUAGE)
+    detected = method.language in (None, LANGUAGE)
     language = "the language of each page is detected" if detected else f"all pages are read as {method.language}"
     treated = {
         Boilerplate.remove: "templates of sites are removed",

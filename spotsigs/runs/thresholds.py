@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spotsigs.contracts import VectorCollection
-from spotsigs.defaults import TAU
 from spotsigs.errors import require
 from spotsigs.evaluation.text_lost import shares_lost
 from spotsigs.evaluation.threshold import FLOOR
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
+from spotsigs.options import TAU
 from spotsigs.reports.output_files import publishing, write_json, writing
 from spotsigs.reports.threshold_page import PAGE, compare_thresholds, write_threshold_page
 from spotsigs.runs.provenance import provenance

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from spotsigs.clustering.clusters import GIANT, ClusterMethod, Cohesion
-from spotsigs.errors import counted
+from spotsigs.errors import counted, option
 from spotsigs.evaluation.text_lost import FEWEST_REMOVED, is_much
 from spotsigs.method import Method
 from spotsigs.records import Clusters
 from spotsigs.signatures.boilerplate import Boilerplate
-from spotsigs.spelling import option
 
 LARGE = 0.05
 """Fraction of all pages above which a group is suspicious."""

@@ -19,12 +19,11 @@ from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import concatenated
 from spotsigs.contracts import Collection, CollectionScheme, MarkedText, Shard, SignatureScheme
-from spotsigs.errors import InputError, counted, require
+from spotsigs.errors import InputError, counted, option, require
 from spotsigs.records import Document, DocumentColumns, Phrases, Signatures, Skipped, Tokens, WordGrams
 from spotsigs.signatures.contained import phrases_of
 from spotsigs.signatures.sections import sections_of
 from spotsigs.signatures.sites import site_of, sites_of
-from spotsigs.spelling import option
 from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.storage.tasks import in_caller, run_tasks
 from spotsigs.text.checksums import checksums

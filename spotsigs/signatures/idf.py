@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import numbers, values
 from spotsigs.arrays.csr import row_starts
-from spotsigs.defaults import BAND
 from spotsigs.errors import as_choice, as_count, as_number, require
+from spotsigs.options import BAND
 from spotsigs.records import Signatures, Vectors
 from spotsigs.storage.exact_duplicates import ExactDuplicates
 

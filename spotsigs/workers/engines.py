@@ -24,8 +24,7 @@ from typing import Any, TypeVar
 
 from spotsigs.arrays.kernel_cache import step_marker
 from spotsigs.arrays.parallel import all_cores
-from spotsigs.errors import InputError, as_count, did_you_mean, either, require, shown
-from spotsigs.spelling import option
+from spotsigs.errors import InputError, as_count, did_you_mean, either, option, require, shown
 
 LOOPBACK = "127.0.0.1"
 """Address of clusters on this machine: they unpickle what they receive, so that no other machine may send."""

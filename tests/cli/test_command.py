@@ -117,7 +117,7 @@ def test_a_tilde_after_an_equals_sign_is_the_home(monkeypatch, tmp_path):
         (["pairs", str(TINY), "--tua", "0.5"], "pairs does not take '--tua'; did you mean '--tau'?"),
         (
             ["pairs", str(TINY), "--duplicates", "off"],
-            "the function has it, as in spotsigs.dedup(pages, duplicates=...)",
+            "the functions have it, as in spotsigs.dedup(pages, method=spotsigs.Method.of(duplicates=...))",
         ),
         (["pairs", str(TINY), "--keep", "frist"], "got 'frist'; did you mean 'first'?"),
         (["pairs", str(TINY), "--workers", "two"], "--workers must be at least 1, got two"),

@@ -16,17 +16,17 @@ ROWS = [{"id": str(k), "text": text} for k, text in enumerate([PAGE, "A win for 
 ABILITIES = {
     "engine": (["--engine", "serial"], {"engine": "serial"}, "engine=serial"),
     "workers": (["--workers", "1"], {"workers": 1}, "workers=1"),
-    "boilerplate": (["--boilerplate", "keep"], {"boilerplate": "keep"}, "boilerplate=keep"),
-    "clusters": (["--clusters", "components"], {"clusters": "components"}, "clusters=components"),
+    "boilerplate": (["--boilerplate", "keep"], {"method": {"boilerplate": "keep"}}, "boilerplate=keep"),
+    "clusters": (["--clusters", "components"], {"method": {"clusters": "components"}}, "clusters=components"),
     "keep": (["--keep", "longest"], {"keep": "longest"}, "keep=longest"),
-    "min_contained": (["--min-contained", "0"], {"min_contained": 0}, "min_contained=0"),
-    "measure": (["--measure", "containment"], {"measure": "containment"}, "matcher=containment"),
-    "duplicates": (None, {"duplicates": "content"}, "duplicates=content"),
+    "min_contained": (["--min-contained", "0"], {"method": {"min_contained": 0}}, "min_contained=0"),
+    "measure": (["--measure", "containment"], {"method": {"measure": "containment"}}, "matcher=containment"),
+    "duplicates": (None, {"method": {"duplicates": "content"}}, "duplicates=content"),
     "memory": (["--memory", "2GB"], None, "memory=2GB"),
     "store": (["--store", "my.store"], None, "store=my.store"),
     "against": (["--against", "tests.jsonl"], {"against": ROWS[:1]}, "against=tests.jsonl"),
 }
-"""Words of the command, arguments of the functions (None: the door does not have it) and word of run.py."""
+"""Words of the command, arguments of the functions or of Method.of (None: neither has it), and word of run.py."""
 
 
 @pytest.fixture
@@ -54,6 +54,10 @@ def test_the_command_and_the_functions_decide_alike(ability, pages):
         with pytest.raises(TypeError, match=rf"`spotsigs dedup INPUT --out FOLDER --{ability} "):
             spotsigs.dedup(ROWS, **{ability: "2GB"})
     else:
+        if "method" in arguments:
+            with pytest.raises(TypeError, match=rf"give method=spotsigs\.Method\.of\({ability}=\.\.\.\)"):
+                spotsigs.dedup(ROWS, **arguments["method"])
+            arguments = {"method": spotsigs.Method.of(**arguments["method"])}
         assert kept(spotsigs.dedup(ROWS, **arguments)) == expected
 
 
@@ -71,8 +75,10 @@ def test_run_py_has_them_or_names_the_command(pages):
 
 
 def test_a_function_states_which_function_has_its_missing_parameter():
-    message = r"^near_duplicates\(\) does not take clusters=; `spotsigs dedup` and spotsigs\.dedup have it$"
+    message = r"^near_duplicates\(\) does not take clusters=; give method=spotsigs\.Method\.of\(clusters=\.\.\.\)$"
     with pytest.raises(TypeError, match=message):
         spotsigs.near_duplicates(ROWS, clusters="components")
+    with pytest.raises(TypeError, match="an engine has it, as in engine=spotsigs"):
+        spotsigs.dedup(ROWS, address="tcp://head:8786")
     with pytest.raises(TypeError, match="unexpected keyword argument"):
         spotsigs.dedup(ROWS, nonsense=1)

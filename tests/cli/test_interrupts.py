@@ -13,7 +13,6 @@ import pytest
 from in_process import ROOT, process, started
 
 from spotsigs.reports import terminal
-from spotsigs.spelling import command_spelling
 
 TINY = ROOT / "data" / "tiny"
 STOPPED = "stopped: finished results are complete, others are not written"
@@ -139,7 +138,7 @@ def test_an_interrupt_waits_until_results_are_published():
             time.sleep(0.01)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-        with command_spelling(), terminal.uninterrupted():
+        with terminal.uninterrupted(ends_program=True):
             pass
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # a command is finished then
     finally:

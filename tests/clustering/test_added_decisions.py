@@ -11,6 +11,7 @@ from runs import ran
 from strategies import triples
 
 from spotsigs import SpotSignatures, near_duplicates
+from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import read_decisions, write_decisions
 
 TAU = 0.3
@@ -40,7 +41,7 @@ CASES = [
 def test_the_promise_holds_over_all_batches(tmp_path, keep, seed, engine):
     rng = np.random.default_rng(seed)
     rows = pages(rng, 24)
-    pairs = near_duplicates([row["text"] for row in rows], TAU, signature=SpotSignatures())
+    pairs = near_duplicates([row["text"] for row in rows], TAU, method=Method.of(signature=SpotSignatures()))
     near = {frozenset((rows[i]["id"], rows[j]["id"])): s for i, j, s in triples(pairs)}
     assert len(near) > 20
     base = ["data=jsonl", f"engine={engine}", "workers=2", f"tau={TAU}", f"keep={keep}", "memory=2GB"]

@@ -14,6 +14,7 @@ from strategies import by_rows
 from strategies import pairs_of as pairs_by_rows
 
 from spotsigs import near_duplicates
+from spotsigs.method import Method
 from spotsigs.records import Document, DocumentColumns, Pairs, Signatures
 from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.text.checksums import checksums, squeezed
@@ -112,9 +113,9 @@ def test_any_number_of_copies_are_pairs(page, n):
     pairs = near_duplicates([page] * n)
     assert len(pairs) == n * (n - 1) // 2
     assert set(pairs.similarity.tolist()) == {1.0}
-    assert len(near_duplicates([page, f"<b></b>{page}"], duplicates="text")) == 1
-    assert len(near_duplicates([TABLE, f"<b></b>{TABLE}"], duplicates="content", language="en")) == 0
-    assert len(near_duplicates([TABLE] * n, duplicates="off", language="en")) == 0
+    assert len(near_duplicates([page, f"<b></b>{page}"], method=Method.of(duplicates="text"))) == 1
+    assert len(near_duplicates([TABLE, f"<b></b>{TABLE}"], method=Method.of(duplicates="content", language="en"))) == 0
+    assert len(near_duplicates([TABLE] * n, method=Method.of(duplicates="off", language="en"))) == 0
 
 
 def test_pages_without_words_are_no_copies_but_of_their_bytes():
@@ -125,14 +126,15 @@ def test_the_band_is_counted_over_distinct_pages_and_not_over_few():
     rng = np.random.default_rng(0)
     others = [" ".join(["the", *rng.choice([f"w{k}" for k in range(900)], 9), "a"] * 4) for _ in range(40)]
     near = [f"{FERRY} {BRIDGE} It is {word} now." for word in ("late", "dark")]
-    alone = near_duplicates([*others, *near], idf_min=0.2)
+    band = Method.of(idf_min=0.2)
+    alone = near_duplicates([*others, *near], method=band)
     assert [(int(i), int(j)) for i, j in zip(alone.i, alone.j, strict=True)] == [(40, 41)]
     # the signatures would be in most of the pages, were copies counted
-    copied = near_duplicates([*others, *[near[0]] * 60, near[1]], idf_min=0.2)
+    copied = near_duplicates([*others, *[near[0]] * 60, near[1]], method=band)
     assert len(copied) == 60 * 61 // 2
-    off = near_duplicates([*others, *[near[0]] * 60, near[1]], duplicates="off", idf_min=0.2)
+    off = near_duplicates([*others, *[near[0]] * 60, near[1]], method=Method.of(duplicates="off", idf_min=0.2))
     assert len(off) == 0
-    few = near_duplicates(near, idf_min=0.2), near_duplicates([*near, *others[:20]], idf_min=0.2)  # no band
+    few = near_duplicates(near, method=band), near_duplicates([*near, *others[:20]], method=band)  # no band
     assert [len(pairs) for pairs in few] == [1, 1]
 
 

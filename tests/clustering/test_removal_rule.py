@@ -166,7 +166,7 @@ def test_every_way_to_run_decides_alike_and_keeps_the_promise(inputs, reference,
             for doc, instead in zip(removed["doc"], removed["kept_instead"], strict=True)
         ]
         assert removed["contained"].min() >= LEAST
-    assert {row["id"] for row in spotsigs.dedup(rows, TAU, clusters=clusters)} == kept
+    assert {row["id"] for row in spotsigs.dedup(rows, TAU, method=Method.of(clusters=clusters))} == kept
     for way in [*list(WAYS)[:3], *(list(WAYS)[3:] if is_long() and available("distributed") else [])]:
         assert ran(folder, "other", "all", *words, *WAYS[way])[1] == tables, way
 
@@ -206,8 +206,8 @@ def test_pages_of_a_reference_keep_the_promise(inputs, reference, tmp_path):
 def test_a_page_that_contains_one_of_a_reference_is_removed(inputs):
     item = told([[f"a{k}", f"b{k}", f"c{k}", f"d{k}", f"e{k}", f"f{k}"] for k in range(30)])
     page = f"{item} {told([[f'x{k}', f'y{k}', f'z{k}', f'u{k}', f'v{k}', f'w{k}'] for k in range(150)])}"
-    assert spotsigs.dedup([page], 0.8, against=[item], measure="containment") == []
-    assert spotsigs.dedup([item, page], 0.8, measure="containment") == [item, page]
+    assert spotsigs.dedup([page], 0.8, against=[item], method=Method.of(measure="containment")) == []
+    assert spotsigs.dedup([item, page], 0.8, method=Method.of(measure="containment")) == [item, page]
 
 
 def test_a_store_without_phrases_is_named(inputs, tmp_path):
@@ -232,12 +232,12 @@ class Words(SignatureScheme):
 
 def test_a_scheme_without_positions_has_no_rule_by_default():
     pages = ["one two three four", "one two three four five", "another page"]
-    assert spotsigs.dedup(pages, 0.6, signature=Words()) == [pages[0], pages[2]]
+    assert spotsigs.dedup(pages, 0.6, method=Method.of(signature=Words())) == [pages[0], pages[2]]
     with pytest.raises(InputError, match=r"Words does not locate its signatures; .* min_contained=0 are possible"):
-        spotsigs.dedup(pages, 0.6, signature=Words(), min_contained=0.5)
+        spotsigs.dedup(pages, 0.6, method=Method.of(signature=Words(), min_contained=0.5))
 
 
 @pytest.mark.parametrize("least", [-1, 1.5, float("nan"), "much"])
 def test_a_fraction_is_a_number_up_to_one(least):
     with pytest.raises(InputError, match=r"^min_contained must be a number in \[0, 1\], got "):
-        spotsigs.dedup(["a page"], min_contained=least)
+        Method.of(min_contained=least)

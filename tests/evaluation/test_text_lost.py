@@ -14,11 +14,12 @@ from runs import configured, ran
 from strategies import examples
 
 from baselines.shingles import Shingles
+from spotsigs.errors import spelled
 from spotsigs.evaluation.text_lost import text_lost
+from spotsigs.options import as_option
 from spotsigs.records import Document
 from spotsigs.runs.warnings import text_warning
 from spotsigs.signatures.extract import GRAM_BITS, concatenate, extract_parts, grams_of
-from spotsigs.spelling import command_spelling
 from spotsigs.text.visible import VisibleText
 
 WORDS = st.lists(st.sampled_from("a b c \u00c9t\u00e9 \u6771\u4eac\u90fd".split()), max_size=12).map(" ".join)
@@ -102,9 +103,8 @@ def test_a_run_without_a_copy_does_not_read_again(tmp_path):
 )
 def test_lost_text_is_warned_about(lost, mostly, removed, message):
     method = configured("data=tiny").method
-    with command_spelling():
-        actual = text_warning(method.at(0.25), lost, mostly, removed)
-    assert actual == f"warning: {message}; give a higher threshold, as in --tau 0.35"
+    actual = text_warning(method.at(0.25), lost, mostly, removed)
+    assert spelled(actual, as_option) == f"warning: {message}; give a higher threshold, as in --tau 0.35"
     assert text_warning(method.at(0.25), lost, mostly, 99) == ""
     assert text_warning(method.at(0.95), lost, mostly, removed) == ""
     assert text_warning(method.at(0.25), 0.05, 1, removed) == ""

@@ -1,7 +1,6 @@
 """One sentence where decisions look wrong, in the words of the door, that work when they are typed."""
 
 import re
-from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -10,9 +9,10 @@ from runs import configured, ran
 from strategies import pairs_of
 
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
+from spotsigs.errors import spelled
+from spotsigs.options import SPELLINGS, Door
 from spotsigs.runs.warnings import near_tau, warning
 from spotsigs.signatures.boilerplate import Boilerplate
-from spotsigs.spelling import command_spelling
 
 CHAIN = [(k, k + 1) for k in range(40)]
 HUB = [(0, k) for k in range(1, 40)]
@@ -25,8 +25,8 @@ def warned(edges, *overrides, n=300, tau=0.44, similarity=0.9, door="run", liste
     pairs = pairs_of([(*edge, value) for edge, value in zip(edges, values, strict=True)], n)
     clusters = cluster(pairs, clusters=method.clusters)
     near = near_tau(pairs.chunks(), tau)
-    with command_spelling() if door == "command" else nullcontext():
-        return method, warning(method, clusters, cohesion(clusters, pairs.chunks()), near, listed=listed)
+    sentence = warning(method, clusters, cohesion(clusters, pairs.chunks()), near, listed=listed)
+    return method, spelled(sentence, SPELLINGS[Door[door]])
 
 
 @pytest.mark.parametrize(("door", "message"), [("run", "clusters=leaders"), ("command", "--clusters leaders")])

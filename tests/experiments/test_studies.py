@@ -30,9 +30,9 @@ from experiments.studies.partition_sizes import pairs_to_compare, partition_size
 from experiments.studies.threads import thread_counts
 from spotsigs.errors import InputError
 from spotsigs.matching.partitions import partition_boundaries
+from spotsigs.options import plain
 from spotsigs.records import Vectors
 from spotsigs.runs.stages import Output, Run, compute
-from spotsigs.spelling import spelled
 
 ROOT = Path(__file__).parents[2]
 CONF = ROOT / "conf"
@@ -224,7 +224,7 @@ class TestAll:
     def test_a_folder_of_any_name_is_taken(self, tmp_path):
         """As of a variant, which is named by what was overridden."""
         folder = tmp_path / "all" / "experiment.pages=-a+b,c'd"
-        run("all", spelled(str(folder)), "experiment.pages=[]", "experiment.vectors=[]")
+        run("all", plain(str(folder)), "experiment.pages=[]", "experiment.vectors=[]")
         assert "n/a on gold" in (folder / "README.md").read_text()
 
     @pytest.mark.long

@@ -14,6 +14,7 @@ import spotsigs
 from spotsigs import SpotSignatures
 from spotsigs.errors import InputError
 from spotsigs.formats.python_objects import is_html
+from spotsigs.method import Method
 
 PAGE = "The council has approved the plan for a new bridge that will be built by the end of the year."
 PAGES = [PAGE, "A win for the home side in the rain.", PAGE + " It is late."]
@@ -60,7 +61,7 @@ def test_the_column_of_a_page_states_whether_it_is_html():
     pages = [PAGE.replace("new", "<div>new</div>"), PAGE]
 
     def equal(pages):
-        return spotsigs.near_duplicates(pages, 1.0, boilerplate="keep").i.size == 1
+        return spotsigs.near_duplicates(pages, 1.0, method=Method.of(boilerplate="keep")).i.size == 1
 
     assert not equal(pd.DataFrame({"text": pages}))
     assert not equal([{"text": page} for page in pages])
@@ -83,12 +84,12 @@ def test_documents_of_ir_datasets_are_named_tuples():
 def test_the_longest_is_that_of_most_prose_as_in_the_command(tmp_path):
     padded = "<html>" + "<p></p>" * 200 + PAGE + "</html>"
     rows = [{"id": "a", "text": padded}, {"id": "b", "text": PAGE + " It is late."}]
-    assert [row["id"] for row in spotsigs.dedup(rows, keep="longest", language="en")] == ["b"]
+    assert [row["id"] for row in spotsigs.dedup(rows, keep="longest", method=Method.of(language="en"))] == ["b"]
 
 
 def test_which_page_stays():
     assert [row["id"] for row in spotsigs.dedup(ROWS, keep="newest")] == [1, 2]
-    assert [row["id"] for row in spotsigs.dedup(ROWS, keep="longest", language="en")] == [1, 2]
+    assert [row["id"] for row in spotsigs.dedup(ROWS, keep="longest", method=Method.of(language="en"))] == [1, 2]
     assert [row["id"] for row in spotsigs.dedup(ROWS, keep="none")] == [1]
 
 
@@ -124,7 +125,7 @@ def test_a_page_that_cannot_be_read_stays_and_is_named(kind):
         with pytest.warns(
             UserWarning, match=f"1 page cannot be read, compared with no other page and kept; {name}: ValueError"
         ):
-            kept = spotsigs.dedup(container(kind, rows), 0.4, signature=Refuses(), **more)
+            kept = spotsigs.dedup(container(kind, rows), 0.4, method=Method.of(signature=Refuses()), **more)
         assert ids(kept) == [0, 1]
     with pytest.raises(InputError, match=r"(pages has no column|no row has a key) 'url'; name one by id="):
         spotsigs.dedup(container(kind, rows), id="url")
@@ -132,7 +133,7 @@ def test_a_page_that_cannot_be_read_stays_and_is_named(kind):
 
 def test_pairs_keep_the_positions_of_pages_after_one_that_cannot_be_read():
     with pytest.warns(UserWarning, match="2 pages cannot be read, .*; 0: ValueError"):
-        pairs = spotsigs.near_duplicates([PAGES[1], PAGES[1] + "!", PAGE, PAGE], signature=Refuses())
+        pairs = spotsigs.near_duplicates([PAGES[1], PAGES[1] + "!", PAGE, PAGE], method=Method.of(signature=Refuses()))
     assert (pairs.n, pairs.i.tolist(), pairs.j.tolist()) == (4, [2], [3])
     with pytest.raises(InputError, match="page 'b' is a int; give str or bytes"):
         spotsigs.near_duplicates([{"id": "a", "text": PAGE}, {"id": "b", "text": 7}])
@@ -273,12 +274,12 @@ def test_templates_are_removed_on_request():
     sentence = "The {0}{1} of the {0} was in a {0}{1} house that has a {1}{0}.".format
     stories = [" ".join(sentence(word, k) for word in "abcdefgh") for k in range(40)]
     pages = [f"<html><body><ul>{links}</ul><div><p>{story}</p></div></body></html>" for story in stories]
-    kept = spotsigs.dedup(pages, tau=0.3, idf_min=0.0, boilerplate="keep")
+    kept = spotsigs.dedup(pages, tau=0.3, method=Method.of(boilerplate="keep"))
     assert len(kept) == 1
-    assert spotsigs.dedup(pages, idf_min=0.0) == pages
-    assert spotsigs.dedup(pages, tau=0.3, idf_min=0.0, boilerplate="remove") == pages
+    assert spotsigs.dedup(pages) == pages
+    assert spotsigs.dedup(pages, tau=0.3, method=Method.of(boilerplate="remove")) == pages
     with pytest.raises(InputError, match=r"boilerplate must be 'auto', .*; did you mean 'remove'"):
-        spotsigs.dedup(pages, boilerplate="removed")
+        spotsigs.Method.of(boilerplate="removed")
 
 
 def test_only_public_names_are_listed():

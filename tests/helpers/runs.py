@@ -11,6 +11,7 @@ from in_process import command
 
 from experiments.config import GROUPS, settings
 from experiments.harness.extracted_collections import read_together
+from spotsigs.options import Door
 from spotsigs.outofcore.pipeline import default_memory
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.runs.runner import execute
@@ -71,7 +72,7 @@ def ran(folder, *words):
     method, run = planned(folder, *words)
     with logged() as lines:
         result = execute(method, run)
-    return "\n".join([*lines, summary(result, run)])
+    return "\n".join([*lines, summary(result, run, Door.run)])
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from spotsigs.clustering.clusters import cluster
 from spotsigs.doors.cli import main
 from spotsigs.errors import InputError
 from spotsigs.matching.containment import Containment
+from spotsigs.method import Method
 from spotsigs.records import Corpus
 from spotsigs.reports.cluster_page import write_cluster_page
 
@@ -60,10 +61,10 @@ def test_an_article_contains_its_teaser():
     other = "A doctor has seen the patients who were in the hospital and was in a hurry."
     pages = [article, other, teaser]
     assert len(near_duplicates(pages, 0.7)) == 0
-    pairs = near_duplicates(pages, 0.7, measure="containment")
+    pairs = near_duplicates(pages, 0.7, method=Method.of(measure="containment"))
     assert list(by_rows(pairs)) == [(0, 2)]
     with pytest.raises(InputError, match="measure must be 'jaccard' or 'containment', got 'cosine'"):
-        near_duplicates(pages, 0.8, measure="cosine")
+        Method.of(measure="cosine")
 
 
 def test_a_short_item_is_found_in_the_page_that_quotes_it():
@@ -81,7 +82,7 @@ def test_a_short_item_is_found_in_the_page_that_quotes_it():
         )
     )
     pages = [f"{prose} {items[0]} {prose}", prose, f"{prose} Which river is the longest?", f"{items[3]} {prose}"]
-    kept = dedup([{"text": page} for page in pages], against=items, measure="containment", tau=0.8)
+    kept = dedup([{"text": page} for page in pages], against=items, method=Method.of(measure="containment"), tau=0.8)
     assert [row["text"] for row in kept] in ([pages[1]], [pages[2]])
 
 

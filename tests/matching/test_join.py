@@ -178,7 +178,7 @@ def test_more_pairs_than_fit_into_memory_are_refused_before_they_fill_it(monkeyp
     alike = np.hstack([np.tile(np.arange(9), (n, 1)), np.arange(100, 100 + n)[:, None]])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     with refused:
-        spotsigs.near_duplicates(["the story was told"] * n, threads=1)
+        spotsigs.near_duplicates(["the story was told"] * n, method=spotsigs.Method.of(threads=1))
     with refused:
         self_join(Vectors.from_csr(np.arange(n + 1) * 10, alike.ravel()), 0.8, threads=2)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 < before + available

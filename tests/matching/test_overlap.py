@@ -61,7 +61,7 @@ BRIDGE = "The council has approved the plan for a new bridge that will be built 
 
 def test_exact_duplicates_share_the_signatures_of_their_representative():
     pages = [BRIDGE, f"{BRIDGE} The mayor is a friend of the builder.", BRIDGE, "12 13", "12 13"]
-    pairs = near_duplicates(pages, 0.3, idf_min=0.0)
+    pairs = near_duplicates(pages, 0.3)
     rows = {tuple(row[:2]): row[2:] for row in pairs.to_pandas().to_numpy().tolist()}
     assert rows[0, 2][0] == 1
     assert rows[0, 2][1] == rows[0, 2][2] > 0

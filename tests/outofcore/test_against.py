@@ -15,6 +15,7 @@ from strategies import examples
 from test_engines import needs
 
 from spotsigs import SpotSignatures, dedup, near_duplicates
+from spotsigs.method import Method
 from spotsigs.text.tokens import tokenize
 
 SCHEME = SpotSignatures()
@@ -41,12 +42,12 @@ NEAR = {"jaccard": (naive.resembles, naive.resembles), "containment": (naive.con
 def test_pages_compared_with_a_reference_are_those_of_brute_force(drawn, tau, measure, workers):
     (pages, reference), (near, alike) = drawn, (near(tau) for near in NEAR[measure])
     known, others = list(map(page, pages)), list(map(page, reference))
-    options = {"signature": SCHEME, "measure": measure, "duplicates": "content"}
-    pairs = near_duplicates(pages, tau, against=reference, **options)
+    method = Method.of(signature=SCHEME, measure=measure, duplicates="content", min_contained=0.0)
+    pairs = near_duplicates(pages, tau, against=reference, method=method)
     assert list(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True)) == naive.crossed(known, others, near)
     assert (pairs.n, pairs.n_right) == (len(pages), len(reference))
     numbered = [{"text": text, "n": n} for n, text in enumerate(pages)]
-    kept = [row["n"] for row in dedup(numbered, tau, against=reference, min_contained=0.0, **options)]
+    kept = [row["n"] for row in dedup(numbered, tau, against=reference, method=method)]
     assert kept == naive.kept(known, others, near, alike)
 
 

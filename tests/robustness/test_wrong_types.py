@@ -14,6 +14,7 @@ import pytest
 import spotsigs
 from spotsigs import Clusters, Corpus, Document, Pairs, Truth, Vectors
 from spotsigs.errors import InputError
+from spotsigs.method import Method
 
 PAGE = "The council has approved the plan for a new bridge that will be built by the end of the year."
 PAGES = [PAGE, "A win for the home side in the rain.", PAGE + " It is late."]
@@ -44,6 +45,8 @@ RIGHT = {
     "SpotSigs": {},
     "SpotSigsTight": {},
     "IdfFilter": {},
+    "Method": {},
+    "Method.of": {},
     "SpotSignatures": {},
     "InputError": None,
     "Corpus": {"vectors": VECTORS},
@@ -76,6 +79,8 @@ def public_callables():
     for name in spotsigs.__all__:
         value = getattr(spotsigs, name)
         yield name, value
+        if value is Method:
+            yield "Method.of", Method.of
         if value in (Vectors, Pairs, Clusters, Truth, Corpus, Document):
             for method in (m for m in vars(value) if not m.startswith("_")):
                 member = getattr(OBJECTS.get(name, value), method, None)
@@ -95,9 +100,10 @@ def used(name, result):
     elif name in ("BruteForce", "Containment", "SpotSigs", "SpotSigsTight"):
         result(Corpus(VECTORS))
     elif name == "IdfFilter":
-        spotsigs.near_duplicates(PAGES, idf_min=result.idf_min, idf_max=result.idf_max, min_spots=result.min_spots)
+        band = {name: getattr(result, name) for name in ("idf_min", "idf_max", "min_spots")}
+        spotsigs.near_duplicates(PAGES, method=Method.of(**band))
     elif name == "SpotSignatures":
-        spotsigs.near_duplicates(PAGES, signature=result)
+        spotsigs.near_duplicates(PAGES, method=Method.of(signature=result))
 
 
 def called(name, function, arguments):
@@ -149,8 +155,8 @@ def test_threads_are_capped_and_names_are_taken():
     began = time.monotonic()
     spotsigs.self_join(VECTORS, 0.5, threads=10**6)
     assert time.monotonic() - began < 10
-    assert len(spotsigs.near_duplicates(PAGES, signature="spotsigs")) == 1
+    assert len(spotsigs.near_duplicates(PAGES, method=Method.of(signature="spotsigs"))) == 1
     with pytest.raises(InputError, match=r"keep must be .* or 'none' \('largest' .* set by keep_by\), got 'best'"):
         spotsigs.dedup(PAGES, keep="best")
     with pytest.raises(InputError, match="signature must be a SignatureScheme or 'spotsigs', got 'spotsig'"):
-        spotsigs.dedup(PAGES, signature="spotsig")
+        Method.of(signature="spotsig")

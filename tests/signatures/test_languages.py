@@ -62,7 +62,7 @@ def edited(code: str) -> str:
 
 
 def pairs_of(pages, **options):
-    return list(by_rows(spotsigs.near_duplicates(pages, duplicates="off", **options)))
+    return list(by_rows(spotsigs.near_duplicates(pages, method=spotsigs.Method.of(duplicates="off", **options))))
 
 
 @pytest.mark.parametrize("code", REAL)
@@ -159,7 +159,7 @@ def test_a_language_without_a_list_is_refused():
     with pytest.raises(InputError, match="no stopwords for language 'zh': give auto"):
         SpotSignatures(language="zh")
     with pytest.raises(InputError, match="no stopwords for language 'German'"):
-        spotsigs.dedup([REAL["de"]], language="German")
+        spotsigs.Method.of(language="German")
 
 
 def test_the_command_prints_how_many_pages_were_compared_by_shingles(tmp_path, capsys):

@@ -78,7 +78,7 @@ ITEMS = [
 @pytest.mark.parametrize("boilerplate", ["auto", "keep", "main_content"])
 def test_short_texts_of_similarity_1_are_the_same(texts, boilerplate):
     rows = [{"text": text} for text in [*texts, texts[0].upper(), f" {texts[1]}  "]]
-    assert len(spotsigs.dedup(rows, tau=1, boilerplate=boilerplate)) == len(texts)
+    assert len(spotsigs.dedup(rows, tau=1, method=spotsigs.Method.of(boilerplate=boilerplate))) == len(texts)
 
 
 def test_short_texts_are_cut_into_all_of_their_shingles():
