@@ -14,6 +14,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from in_process import front_door, process
 from pandas import read_csv
+from runs import ran
 
 import baselines
 import spotsigs
@@ -189,8 +190,11 @@ def test_the_examples_of_the_guide_run(guide, tmp_path):
     choices = f"hydra.searchpath=[file://{guide / 'conf'}]"
     pairs, sizes = [], []
     for name, more in runs.items():
-        done = front_door(*words, "tau=0.5", "engine=serial", choices, f"hydra.run.dir={tmp_path / name}", *more)
-        assert done.returncode == 0, done.stderr
+        if name == "disk":
+            ran(tmp_path / name, *words, "tau=0.5", "engine=serial", choices, *more)
+        else:
+            done = front_door(*words, "tau=0.5", "engine=serial", choices, f"hydra.run.dir={tmp_path / name}", *more)
+            assert done.returncode == 0, done.stderr
         metrics = json.loads((tmp_path / name / "metrics.json").read_text(encoding="utf-8"))
         sizes.append((metrics["documents"], metrics["signatures"], metrics["k"]))
         pairs.append(pq.read_table(tmp_path / name / "pairs.parquet").to_pydict())

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 from in_process import command
+from runs import ran
 from stores import PARTS, in_memory, named, run, stories, written
-from test_bad_input import content, front_door
+from test_bad_input import content
 
 from spotsigs.errors import InputError
 from spotsigs.outofcore.segments import source_of
@@ -24,11 +25,10 @@ def files(folder):
 
 
 def test_a_run_does_not_change_the_stores_of_others_in_its_folder(tmp_path):
-    folder = f"hydra.run.dir={tmp_path}/run"
-    assert front_door(*RUN, folder, f"store={tmp_path}/run/store-news")[0] == 0
+    ran(tmp_path / "run", *RUN, f"store={tmp_path}/run/store-news")
     before = files(tmp_path / "run" / "store-news")
     assert before
-    assert front_door(*RUN, folder)[0] == 0
+    ran(tmp_path / "run", *RUN)
     assert files(tmp_path / "run" / "store-news") == before
     assert [path.name for path in (tmp_path / "run").glob("store-*")] == ["store-news"]
 
@@ -40,8 +40,8 @@ def test_a_store_that_a_stopped_run_made_for_itself_is_removed_unless_the_user_n
         store.mkdir(parents=True)
         (store / RUN_MARKER).write_text("{}")
     (unmarked / "segments").mkdir(parents=True)
-    assert front_door(*RUN, f"hydra.run.dir={tmp_path}/run", f"store={named_one}")[0] == 0
-    assert front_door(*RUN, f"hydra.run.dir={tmp_path}/run")[0] == 0
+    ran(tmp_path / "run", *RUN, f"store={named_one}")
+    ran(tmp_path / "run", *RUN)
     assert sorted((tmp_path / "run").glob("store-*")) == [named_one, unmarked]
     of_run.mkdir()
     (of_run / RUN_MARKER).write_text("{}")
@@ -70,11 +70,9 @@ def test_folders_next_to_the_pages_are_allowed(tmp_path):
     (tmp_path / "pages").mkdir()
     for k, row in enumerate(stories(12)):
         (tmp_path / "pages" / f"{k}.txt").write_text(row["text"])
-    code, _, err = front_door(
-        "data=folder", f"data.path={tmp_path}/pages", f"store={tmp_path}/pages-store", f"copy={tmp_path}/pages-copy",
-        "engine=serial", f"hydra.run.dir={tmp_path}/run",
-    )  # fmt: skip
-    assert code == 0, err
+    outputs = "--store", tmp_path / "pages-store", "--out", tmp_path / "pages-copy"
+    done = command("dedup", tmp_path / "pages", *outputs, "--workers", 1, "--results", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
 
 
 # identity is content

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from archives import arc_record, warc_record
+from runs import ran
 from stores import save_vectors
 
 import spotsigs
@@ -95,15 +96,15 @@ def parquet(columns: dict[str, Any], *more: str, cut: int | None = None) -> Call
     return make
 
 
-def taken_copy(folder: Path) -> list[str]:
+def taken_copy(folder: Path) -> str:
     (folder / "copy").mkdir()
     (folder / "copy" / "mine.txt").touch()
-    return ["data=tiny", f"copy={folder}/copy"]
+    return ran(folder / "run", "data=tiny", "engine=serial", f"copy={folder}/copy")
 
 
-def file_for_folder(folder: Path) -> list[str]:
+def file_for_folder(folder: Path) -> str:
     (folder / "file").write_text("mine")
-    return ["data=tiny", f"copy={folder}/file/copy"]
+    return ran(folder / "run", "data=tiny", "engine=serial", f"copy={folder}/file/copy")
 
 
 WARC = warc_record("http://x/good", f"<p>{PROSE}</p>".encode())
@@ -163,10 +164,6 @@ COLLECTIONS = cases({
     "keep=newest for documents without dates": (
         "keep=newest needs dates, and no document has one that can be read (give ISO 8601)",
         file("x.jsonl", jsonl(), "jsonl", "keep=newest")),
-    "a copy to a folder that is not empty": ("{here}/copy is not empty; name another folder for the copy",
-        taken_copy),
-    "a copy below a file": ("the copy {here}/file/copy cannot be written: File exists; name another folder",
-        file_for_folder),
 })  # fmt: skip
 
 
@@ -447,6 +444,10 @@ LIBRARY = cases({
         lambda here: data_budget(parse_memory("1GB"), 8)),
     "clusters of fewer documents than were paired": ("n=1 is too small: the pairs name row 1",
         lambda here: spotsigs.cluster(spotsigs.self_join(vectors(), 0.1), n=1)),
+    "a copy to a folder that is not empty": ("{here}/copy is not empty; name another folder for the copy",
+        taken_copy),
+    "a copy below a file": ("the copy {here}/file/copy cannot be written: File exists; name another folder",
+        file_for_folder),
 })  # fmt: skip
 
 

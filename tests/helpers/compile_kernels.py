@@ -15,16 +15,16 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
 
 def pages(folder: str) -> None:
     """Match pages, in memory and on disk, with and without their templates."""
-    from in_process import front_door
+    from in_process import command, front_door
 
+    tiny = ("data/tiny", "--engine", "serial", "--boilerplate", "remove")
+    shingles = ("data=tiny", "engine=serial", "matcher=spotsigs_tight", "signature=shingles3", "clusters=components")
     runs = (
-        ("memory=1GB", "boilerplate=remove"),
-        ("boilerplate=remove", "clusters=leaders", "page=true", "keep=longest"),
-        ("signature=shingles3", "clusters=components", "boilerplate=main_content"),
+        command("dedup", *tiny, "--memory", "1GB", "--out", f"{folder}/disk"),
+        command("inspect", *tiny, "--keep", "longest", "--no-open", "--out", f"{folder}/memory"),
+        front_door(*shingles, "boilerplate=main_content", f"hydra.run.dir={folder}/run"),
     )
-    for number, keys in enumerate(runs):
-        words = ("data=tiny", "engine=serial", "matcher=spotsigs_tight", *keys, f"hydra.run.dir={folder}/{number}")
-        done = front_door(*words)
+    for done in runs:
         assert done.returncode == 0, done.stderr
 
 

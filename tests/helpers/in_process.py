@@ -17,26 +17,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def front_door(*arguments, cwd=ROOT, **environment) -> subprocess.CompletedProcess[str]:
-    """Run ``run.py`` and return its exit code, output and errors, as `subprocess.run` does.
-
-    Words that are attributes of `Run`, which ``run.py`` does not have, run `production.py` instead.
-    """
+    """Run ``run.py`` and return its exit code, output and errors, as `subprocess.run` does."""
     from hydra.core.global_hydra import GlobalHydra
 
     import experiments.main  # noqa: F401 - sets variables of the environment, which stay for other tests
 
     GlobalHydra.instance().clear()
-    return _captured(runpy.run_path, program(arguments), arguments, cwd, environment)
-
-
-OF_RUN = ("memory", "store", "copy", "add", "page", "strict")
-
-
-def program(arguments):
-    """Return the path of the program that takes these words."""
-    keys = {str(word).partition("=")[0] for word in arguments}
-    production = "hydra.run.dir" in keys and any(key in keys for key in OF_RUN)
-    return str(ROOT / "tests/helpers/production.py") if production else str(ROOT / "run.py")
+    return _captured(runpy.run_path, str(ROOT / "run.py"), arguments, cwd, environment)
 
 
 def command(*arguments, cwd=ROOT, **environment) -> subprocess.CompletedProcess[str]:

@@ -240,7 +240,7 @@ def test_a_shard_of_any_number_of_records_is_written_in_parts(tmp_path, monkeypa
     assert parts[0] == parts[1]
 
 
-# the front door
+# the command
 
 
 def pss(process):
@@ -259,9 +259,9 @@ def pss(process):
 
 
 def peak_of(words):
-    """Run the front door; return its exit code, its output, and the peak of all its processes."""
+    """Run the command; return its exit code, its output, and the peak of all its processes."""
     with subprocess.Popen(
-        [sys.executable, "tests/helpers/production.py", *words],
+        [sys.executable, "-m", "spotsigs", *map(str, words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -309,8 +309,8 @@ def test_peaks_are_below_the_budgets(tmp_path, case):
     path = write(tmp_path / "in", form, [SMALL + b" one"] * 3 + [big] * (1 if size > 8 else 4), pack, encodings)
     del big
     code, printed, peak = peak_of(
-        [f"data={form}", f"data.path={path}", f"memory={budget}MB", f"engine={engine}", "workers=2", "idf_min=0",
-         f"hydra.run.dir={tmp_path}/run"]
+        ["cluster", path, "--format", form, "--memory", f"{budget}MB", "--engine", engine, "--workers", 2,
+         "--out", tmp_path / "run"]
     )  # fmt: skip
     skipped = tmp_path / "run" / "skipped.csv"
     reasons = skipped.read_text().splitlines()[1].rpartition(",")[2] if skipped.exists() else ""

@@ -96,15 +96,18 @@ def crawl(tmp_path_factory):
 
 
 def jobs(crawl):
-    run = f"tests/helpers/production.py data=jsonl data.path={crawl} +data.shard_bytes=100_000 workers=2 page=true"
+    run = f"run.py data=jsonl data.path={crawl} +data.shard_bytes=100_000 workers=2"
     run += " hydra.run.dir={folder}"
     sweep = "run.py experiment=chain_length data=tiny workers=2 experiment.results={folder} hydra.run.dir={folder}/run"
     tables = tuple(f"chain_length/*.{kind}" for kind in ("csv", "md", "tex", "svg"))
+    inspect = f"-m spotsigs inspect {crawl} --no-open --workers 2"
+    inspect += " --out {folder}"
     dedup = f"-m spotsigs dedup {crawl} --workers 2 --overwrite"
     dedup += " --out {folder}/kept --store {folder}/store"
     return {
         "dedup": Job("dedup", tuple(dedup.split()), ("kept/*", "kept-results/*.csv", "kept-results/*.parquet")),
-        "run": Job("run", tuple(run.split()), ("*.parquet", "*.csv", "clusters.html")),
+        "run": Job("run", tuple(run.split()), ("*.parquet", "*.csv")),
+        "inspect": Job("inspect", tuple(inspect.split()), ("*.parquet", "*.csv", "clusters.html")),
         "sweep": Job("sweep", tuple(sweep.split()), tables),
         **{
             engine: Job(engine, ("-c", ON_DISK, engine, str(crawl), "{folder}"), ("pairs.parquet", "store/**/*.npy"))
@@ -141,7 +144,7 @@ def end_orphans(groups):
             os.killpg(group, signal.SIGKILL)
 
 
-KILLS = {"run": 14, "sweep": 10, "serial": 10, "processes": 10, "dask": 6}
+KILLS = {"run": 7, "inspect": 7, "sweep": 10, "serial": 10, "processes": 10, "dask": 6}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from in_process import ROOT, command
 from test_bad_input import content, former, front_door, results  # noqa: F401 - fixtures
 from test_crashes import crawl  # noqa: F401 - a fixture
 
@@ -51,13 +52,27 @@ def disk(tmp_path):
         subprocess.run(["umount", "--lazy", str(root)], check=True)
 
 
-def refused(words, message):
-    code, out, err = front_door(*words)
+TINY = ROOT / "data" / "tiny"
+
+
+def finished(*words):
+    done = command(*words)
+    assert done.returncode == 0, done.stderr
+
+
+def refused(done, message):
+    """Check that a run ended with one sentence; `done` is its exit code, its output and its errors."""
+    code, out, err = done
     assert code == 1, out
-    lines = [line for line in err.splitlines() if "pages" not in line and "its usual collections" not in line]
-    assert len(lines) == 1, err
-    assert re.fullmatch(f"error: {message}", lines[0]), lines[0]
-    assert ".writing-" not in lines[0]
+    *before, last = err.splitlines()
+    assert not [line for line in before if line.startswith(("error", "Traceback"))], err
+    assert re.fullmatch(f"error: {message}", last), last
+    assert ".writing-" not in last
+
+
+def refused_command(words, message):
+    done = command(*words)
+    refused((done.returncode, done.stdout, done.stderr), message)
 
 
 def files(folder):
@@ -79,9 +94,9 @@ def mostly_long(*values, quick):
 
 
 FULL = r"No space left on device"
-ADVICE = r"(give another path|choose another folder with hydra\.run\.dir=)"
-WITHIN = ("+data.shard_bytes=300_000", "memory=1GB")
-RUNS = [(("page=true",), kib) for kib in (0, 12, 60, 200, 400)]
+ADVICE = r"(give another path|choose another folder with (hydra\.run\.dir=|--out))"
+WITHIN = ("--memory", "1GB")
+RUNS = [((), kib) for kib in (0, 12, 60, 200, 400)]
 RUNS += [(WITHIN, kib) for kib in (0, 100, 1000, 2000, 3000, 3600)]
 
 
@@ -89,34 +104,35 @@ RUNS += [(WITHIN, kib) for kib in (0, 100, 1000, 2000, 3000, 3600)]
 def test_a_run(case, disk, crawl, tmp_path):  # noqa: F811
     """Within a budget, finished parts of the new run may be there, too."""
     more, kib = case
-    words = ["data=jsonl", f"data.path={crawl}", "engine=serial", *more]
-    assert front_door(*words, f"hydra.run.dir={tmp_path}/undisturbed")[0] == 0
+    choices = "--no-open", "--engine", "serial"
+    words = ["inspect", crawl, *choices, *more, "--out"]
+    finished(*words, tmp_path / "undisturbed")
     run = disk.root / "run"
-    assert front_door("data=tiny", "engine=serial", "page=true", f"hydra.run.dir={run}")[0] == 0
+    finished("inspect", TINY, *choices, "--out", run)
     before = content(run)
     disk.leave(kib)
     message = rf"(the store )?{re.escape(str(run))}\S* cannot be written( or read)?: {FULL}; {ADVICE}"
-    refused([*words, f"hydra.run.dir={run}"], message)
+    refused_command([*words, run], message)
     after = content(run)
     assert after == before or (more == WITHIN and {name: after[name] for name in before} == before)
     disk.make_space()
-    assert front_door(*words, f"hydra.run.dir={run}")[0] == 0
+    finished(*words, run)
     assert files(run) == files(tmp_path / "undisturbed")
 
 
 @pytest.mark.parametrize("kib", mostly_long(0, 100, quick=100))
 def test_a_copy(kib, results, disk, crawl, tmp_path):  # noqa: F811
-    words = ["data=jsonl", f"data.path={crawl}", "engine=serial", f"hydra.run.dir={results}"]
-    assert front_door(*words[:-1], f"copy={tmp_path}/copy", f"hydra.run.dir={tmp_path}/undisturbed")[0] == 0
+    words = ["dedup", crawl, "--engine", "serial", "--out"]
+    finished(*words, tmp_path / "copy", "--results", tmp_path / "undisturbed")
     before = content(results)
     disk.leave(kib)
     copy = disk.root / "copy"
     message = rf"the copy {re.escape(str(copy))} cannot be written: {FULL}; name another folder"
-    refused([*words, f"copy={copy}"], message)
+    refused_command([*words, copy, "--results", results], message)
     assert content(results) == before
     assert not copy.exists()
     disk.make_space()
-    assert front_door(*words, f"copy={copy}")[0] == 0
+    finished(*words, copy, "--results", results)
     assert pages_of(copy) == pages_of(tmp_path / "copy")
     assert files(results) == files(tmp_path / "undisturbed")
 
@@ -130,7 +146,7 @@ def test_a_table(kib, disk, tmp_path):
     assert front_door(*words(tmp_path / "undisturbed"))[0] == 0
     disk.leave(kib)
     message = rf"(the store )?{re.escape(str(disk.root))}\S* cannot be written: {FULL}; {ADVICE}"
-    refused(words(disk.root), message)
+    refused(front_door(*words(disk.root)), message)
     disk.make_space()
     assert front_door(*words(disk.root))[0] == 0
     tables, expected = (
@@ -142,19 +158,19 @@ def test_a_table(kib, disk, tmp_path):
     assert tables == expected != {}
 
 
-@pytest.mark.parametrize("memory", mostly_long((), ("memory=1GB",), quick=()))
+@pytest.mark.parametrize("memory", mostly_long((), WITHIN, quick=()))
 def test_a_read_only_mount(memory, disk, tmp_path):
     run = disk.root / "run"
-    words = ["data=tiny", "engine=serial", *memory, f"hydra.run.dir={run}"]
-    assert front_door(*words, "tau=0.3")[0] == 0
+    words = ["cluster", TINY, "--engine", "serial", *memory, "--out"]
+    finished(*words, run, "--tau", "0.3")
     before = content(disk.root)
     disk.protect("ro")
     message = rf"\S* cannot be written: Read-only file system; {ADVICE}"
-    refused(words, re.escape(str(run)) + message)
+    refused_command([*words, run], re.escape(str(run)) + message)
     new = disk.root / "new" / "run"
-    refused([*words[:-1], f"hydra.run.dir={new}"], re.escape(str(new.parent)) + message)
+    refused_command([*words, new], re.escape(str(new.parent)) + message)
     assert content(disk.root) == before
     disk.protect("rw")
-    assert front_door(*words)[0] == 0
-    assert front_door(*words[:-1], f"hydra.run.dir={tmp_path}/undisturbed")[0] == 0
+    finished(*words, run)
+    finished(*words, tmp_path / "undisturbed")
     assert files(run) == files(tmp_path / "undisturbed")

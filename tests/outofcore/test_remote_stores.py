@@ -284,8 +284,8 @@ def test_wrong_locations_and_missing_libraries_are_errors(tmp_path, s3, monkeypa
     ],
 )
 def test_an_unreachable_location_is_an_error(tmp_path, s3, environment, message):
-    words = ["data=tiny", "store=s3://crawls/x", "engine=serial", "memory=1GB", f"hydra.run.dir={tmp_path}"]
-    done = process(*words, program=["tests/helpers/production.py"], environment=environment)
+    words = ["cluster", "data/tiny", "--store", "s3://crawls/x", "--engine", "serial", "--memory", "1GB"]
+    done = process(*words, "--out", tmp_path, environment=environment)
     assert done.returncode == 1
     assert re.search(message, done.stderr.splitlines()[-1]), done.stderr
     assert "Traceback" not in done.stderr

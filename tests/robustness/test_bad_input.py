@@ -14,6 +14,7 @@ import in_process
 import pandas as pd
 import pytest
 from bad_input import COLLECTIONS, CONFIGURATION, GROUPS, LIBRARY, PROSE, RECORDS, STORES, file, jsonl
+from runs import ran
 from strategies import is_long
 
 from spotsigs.errors import InputError
@@ -91,8 +92,11 @@ def test_a_bad_record_is_listed_and_stops_only_a_strict_run(case, results, tmp_p
     assert metrics["skipped"] == 1
     assert metrics["documents"] >= 1
     assert "1 record could not be read: see skipped.csv" in out
-    says = f"{case.says} (strict=true stops at the first)"
-    refused(results, tmp_path, [*arguments, "strict=true"], says)
+    before = content(results)
+    with pytest.raises(InputError) as error:
+        ran(results, *arguments, "engine=serial", "strict=true")
+    assert agrees(str(error.value), f"{case.says} (strict=true stops at the first)", tmp_path), str(error.value)
+    assert content(results) == before
 
 
 @pytest.mark.parametrize("case", named(STORES + LIBRARY))
@@ -112,12 +116,13 @@ def test_debug_shows_the_traceback(tmp_path):
     assert "Traceback" in err
 
 
-def test_a_sentence_sends_nothing_to_the_terminal(results, tmp_path):
+def test_a_sentence_sends_nothing_to_the_terminal(tmp_path):
     bad = {"id": "\x1b]0;mine\x07\r\nerror: none\u202e", "text": 3}
-    arguments = file("x.jsonl", jsonl(bad), "jsonl", "strict=true")(tmp_path)
+    file("x.jsonl", jsonl(bad), "jsonl")(tmp_path)
     shown = "\\x1b]0;mine\\x07\\r\\nerror: none\\u202e"
-    says = f"{shown} (x.jsonl@363): 'text' is of type int, not text (strict=true stops at the first)"
-    refused(results, tmp_path, arguments, says)
+    done = in_process.command("cluster", tmp_path / "x.jsonl", "--strict", "--workers", 1, "--out", tmp_path / "run")
+    says = f"{shown} (x.jsonl@363): 'text' is of type int, not text (--strict stops at the first)"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, f"error: {says}")
 
 
 def test_a_results_folder_below_a_file(tmp_path):
@@ -153,7 +158,9 @@ def test_ids_that_repeat_or_look_like_paths_commands_and_formulas(tmp_path):
     ids = ["x", "x", "x#2", "../../etc/passwd", "a\nb", 'c,"d', "=1+1", " @SUM(1)", "$(touch /tmp/owned)", "\x00"]
     ids += ["é" * 300, "{0.__class__}", "%s%n", "<script>alert(1)</script>", "", None, 7, "\ud800"]
     rows = [{"id": name, "text": PROSE} for name in ids]
-    metrics = run(tmp_path, rows, "idf_min=0", "page=true", f"copy={tmp_path}/copy")
+    words = file("x.jsonl", jsonl(*rows, good=False), "jsonl")(tmp_path)
+    ran(tmp_path / "run", *words, "engine=serial", "idf_min=0", "page=true", f"copy={tmp_path}/copy")
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert metrics["documents"] == len(ids)
     assert metrics["pairs"] == len(ids) * (len(ids) - 1) // 2
     names = pd.read_parquet(tmp_path / "run" / "clusters.parquet")["doc"].tolist()
@@ -186,8 +193,8 @@ def test_names_that_are_not_utf8(tmp_path):
     (tmp_path / "pages").mkdir()
     for name in (b"\xff.html", b"\xfe.html", "ü ñ.html".encode()):
         Path(os.fsdecode(bytes(tmp_path / "pages") + b"/" + name)).write_text(PROSE)
-    words = ("data=folder", f"data.path={tmp_path}/pages", "idf_min=0", f"copy={tmp_path}/copy")
-    finished(tmp_path, *words)
+    done = in_process.command("cluster", tmp_path / "pages", "--workers", 1, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
     names = pd.read_parquet(tmp_path / "run" / "clusters.parquet")["doc"].tolist()
     assert names == ["\\xfe.html", "\\xff.html", "ü ñ.html"]
 

@@ -1,4 +1,4 @@
-"""Every service of the system fails once while the front door is used: old results or new ones, and a sentence."""
+"""Every service of the system fails once while the command is used: old results or new ones, and a sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from faults import EVERY, NUMBERS, Denied, copied, denying, sweep
-from test_bad_input import content, front_door
+from in_process import ROOT, command
+from test_bad_input import content
 from test_full_disk import files
 
 from experiments.config import sentence
@@ -18,8 +19,13 @@ from spotsigs.errors import InputError
 from spotsigs.reports.output_files import publishing
 from spotsigs.storage import atomic
 
-CHOSEN = ["data=tiny", "engine=serial", "page=true"]
-WITHIN = {"in memory": (), "within a budget": ("memory=1GB",), "with a copy": ("copy={here}/copy",)}
+PAGES = (ROOT / "data/tiny", "--engine", "serial")
+PAGE = ("inspect", *PAGES, "--no-open", "--out", "{here}/run")
+WITHIN = {
+    "in memory": PAGE,
+    "within a budget": (*PAGE, "--memory", "1GB"),
+    "with a copy": ("dedup", *PAGES, "--out", "{here}/copy", "--results", "{here}/run"),
+}
 
 
 class Vanishing(Denied):
@@ -34,20 +40,20 @@ class Vanishing(Denied):
             self.at = at
 
 
-def ran(here, denied, more):
-    """Run the front door while a call fails; return its code, its sentences, and what it has left."""
+def ran(here, denied, way):
+    """Run the command while a call fails; return its code, its sentences, and what it has left."""
     atomic.remove_orphans.cache_clear()
-    words = [word.format(here=here) for word in (*CHOSEN, *more)]
+    words = [str(word).format(here=here) for word in way]
     with denying(denied):
-        code, _, err = front_door(*words, f"hydra.run.dir={here}/run")
-    return code, [line for line in err.splitlines() if "pages" not in line and not line.startswith("compiling")]
+        done = command(*words)
+    return done.returncode, [line for line in done.stderr.splitlines() if line.startswith(("error", "Traceback"))]
 
 
 @pytest.fixture
 def both(tmp_path):
     """Return a folder with the results of a previous run, and a function to the files of the new one."""
     base = tmp_path / "base"
-    assert front_door(*CHOSEN, "tau=0.9", f"hydra.run.dir={base}/run")[0] == 0
+    assert ran(base, Denied(base, 0), (*PAGE, "--tau", "0.9")) == (0, [])
 
     def undisturbed(more):
         counting = Denied(copied(base, tmp_path / "here"), 0)
@@ -90,7 +96,7 @@ def fail_calls(both, here, number, way, every, first=0):
     return sweep(counting, every, first, check, f"{way}, {errno.errorcode[number]}")
 
 
-def test_some_calls_of_the_front_door_fail_once(both, tmp_path):
+def test_some_calls_of_the_command_fail_once(both, tmp_path):
     outcomes = fail_calls(both, tmp_path / "here", errno.ENOSPC, "with a copy", 70)
     assert any(outcome == "refused" for _, outcome in outcomes)
 
@@ -159,7 +165,7 @@ def test_a_sentence_names_the_final_path_and_not_the_staging_folder():
 @pytest.mark.long
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("way", WITHIN)
-def test_every_call_of_the_front_door_fails_once(both, tmp_path, number, way):
+def test_every_call_of_the_command_fails_once(both, tmp_path, number, way):
     fail_calls(both, tmp_path / "here", number, way, EVERY, NUMBERS.index(number))
 
 

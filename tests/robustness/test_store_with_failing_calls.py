@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 from faults import EVERY, NUMBERS, Denied, content, copied, denying, sweep
-from in_process import front_door, process
+from in_process import ROOT, command, process
 from stores import MEMORY, PARTS, match_on_disk, named, run, stories, written
 from strategies import is_long
 
@@ -107,17 +107,18 @@ LIMITED = """
 import resource, runpy, sys
 limit = int(sys.argv.pop(1))
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-runpy.run_path("tests/helpers/production.py", run_name="__main__")
+runpy.run_module("spotsigs", run_name="__main__")
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory so")
 def test_too_little_memory_is_a_sentence_or_enough(tmp_path):
-    words = "data=tiny", "workers=1", "memory=1GB", f"store={tmp_path}/store", f"hydra.run.dir={tmp_path}/run"
+    words = ("cluster", ROOT / "data/tiny", "--workers", 1, "--memory", "1GB", "--store", tmp_path / "store")
+    words = (*words, "--out", tmp_path / "run")
     for megabytes in (3000, 1200) if is_long() else (1200,):
         done = process(megabytes << 20, *words, program=["-c", LIMITED])
         assert "build the store again" not in done.stderr
-    done = front_door(*words)
+    done = command(*words)
     assert done.returncode == 0, done.stderr
 
 
