@@ -211,7 +211,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         sizes = np.diff(starts)
         sets = [members[starts[s] : starts[s + 1]] for s in np.flatnonzero(sizes > 1)]
         with ThreadPoolExecutor(self.threads or all_cores()) as pool:
-            parts = list(pool.map(lambda batch: self.compare_sets(pages, batch), _batches(sets, pages.indptr)))
+            parts = list(pool.map(lambda batch: self.compare_sets(pages, batch), _set_batches(sets, pages.indptr)))
         a, b, r = concatenated([part[:3] for part in parts], (np.int64, np.int64, np.float64))
         return LcsPairs(a, b, r, sum(part.candidates for part in parts), sum(part.comparisons for part in parts))
 
@@ -299,7 +299,7 @@ def _md5(data: bytes) -> bytes:
     return hashlib.md5(data, usedforsecurity=False).digest()
 
 
-def _batches(sets: list[NDArray[np.int64]], indptr: NDArray[np.int64]) -> Iterator[list[NDArray[np.int64]]]:
+def _set_batches(sets: list[NDArray[np.int64]], indptr: NDArray[np.int64]) -> Iterator[list[NDArray[np.int64]]]:
     """Cut a list of sets into consecutive batches of at least `_BATCH_TOKENS` tokens."""
     batch: list[NDArray[np.int64]] = []
     size = 0

@@ -51,8 +51,8 @@ def overview(results: Path, judged: Sequence[Judged]) -> str:
         if item.claim.key
     ]
     note = f"All [claims](claims.md):\n\n{summary(judged)}"
-    claims = _table("Ten claims of the paper", list(key[0]), key, note)
-    return "\n".join(["# Results\n", FINDING.format(finding(results)), claims, *_shown(results), _listed(results)])
+    claims = _captioned_table("Ten claims of the paper", list(key[0]), key, note)
+    return "\n".join(["# Results\n", FINDING.format(finding(results)), claims, *_shown(results), _index(results)])
 
 
 def _shown(results: Path) -> list[str]:
@@ -61,7 +61,7 @@ def _shown(results: Path) -> list[str]:
     return [f"![{Path(name).name}]({name}.svg)\n\n{_about(results / f'{name}.json')[0]}\n" for name in made]
 
 
-def _listed(results: Path) -> str:
+def _index(results: Path) -> str:
     """Return a table of all tables and figures, with the command of each."""
     rows = []
     for path in sorted(results.glob("*/*.json")):
@@ -72,7 +72,7 @@ def _listed(results: Path) -> str:
             name = path.relative_to(results).with_suffix(suffix).as_posix()
             command = f"`{command_of(path.parent.name)}`"
             rows.append({"result": f"[{caption.partition(';')[0]}]({name})", "command": command})
-    return _table("All tables and figures", ["result", "command"], rows, FILES)
+    return _captioned_table("All tables and figures", ["result", "command"], rows, FILES)
 
 
 def _about(path: Path) -> tuple[str, str]:
@@ -84,6 +84,6 @@ def _about(path: Path) -> tuple[str, str]:
     return "", ""
 
 
-def _table(caption: str, names: Sequence[str], rows: Sequence[dict[str, str]], *notes: str) -> str:
+def _captioned_table(caption: str, names: Sequence[str], rows: Sequence[dict[str, str]], *notes: str) -> str:
     columns = [Column(name=name, title=name.capitalize() if name.islower() else name) for name in names]
     return Table(caption=caption, columns=columns, rows=rows, notes=notes).markdown()

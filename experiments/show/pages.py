@@ -46,7 +46,7 @@ def percent(value: float) -> str:
     return f"{value:.1%}".replace("%", " %")
 
 
-def _table(titles: list[str], rows: list[list[str]]) -> str:
+def _markdown_table(titles: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in [titles, ["---"] * len(titles), *rows]) + "\n"
 
 
@@ -75,7 +75,7 @@ def best_f1(results: Path) -> str:
             at = f" at {tau.value:g}".replace("0.", ".") if tau else ""
             cells.append("n/a" if f1 is None else plain(f1.value) + at)
         rows.append(cells)
-    return _table(["", "published", *(f"`{name}`" for name in SHOWN)], rows)
+    return _markdown_table(["", "published", *(f"`{name}`" for name in SHOWN)], rows)
 
 
 def decisions(results: Path) -> str:
@@ -90,7 +90,7 @@ def decisions(results: Path) -> str:
             row = table.loc[(collection, method, text)]
             cells += [percent(row["lost"]), percent(row["left"])]
         rows.append(cells)
-    return _table(["", "`spotsigs dedup`: lost", "left", "MinHash 14 x 8, trafilatura: lost", "left"], rows)
+    return _markdown_table(["", "`spotsigs dedup`: lost", "left", "MinHash 14 x 8, trafilatura: lost", "left"], rows)
 
 
 def claims(results: Path) -> str:
@@ -123,13 +123,13 @@ def joins(results: Path) -> str:
     ours = seconds["spotsigs_tight"]
     rows = []
     for tool, of in seconds.items():
-        known = [_joined(of.get(at), ours[at], recalls.get((tool, *at)), tool in approximate) for at in JOINS]
+        known = [_join_cell(of.get(at), ours[at], recalls.get((tool, *at)), tool in approximate) for at in JOINS]
         if any(cell != "–" for cell in known):
             rows.append([tool, *(known if tool != "spotsigs_tight" else [f"{ours[at]:.3g}" for at in JOINS])])
-    return _table(["", *(f"{name}, tau {tau:g}" for name, tau in JOINS)], rows)
+    return _markdown_table(["", *(f"{name}, tau {tau:g}" for name, tau in JOINS)], rows)
 
 
-def _joined(seconds: float | None, ours: float, recall: Any, approximate: bool) -> str:
+def _join_cell(seconds: float | None, ours: float, recall: Any, approximate: bool) -> str:
     if seconds is None:
         return "–"
     return f"{seconds:.3g} ({seconds / ours:.3g}×)" + (f", recall {recall:.2f}" if approximate else "")
@@ -154,7 +154,7 @@ def race(results: Path) -> str:
             else:
                 cells += [percent(row["lost"]), percent(row["left"]), f"{row['core_seconds']:.0f}"]
         lines.append(cells)
-    return _table(titles, lines)
+    return _markdown_table(titles, lines)
 
 
 def scale(results: Path) -> str:
@@ -183,9 +183,9 @@ def scale(results: Path) -> str:
     return (
         f"{largest['documents']:,} pages ({largest['input_bytes'] / 1e9:.0f} GB), {largest['memory'] / 1e9:g} GB for "
         "all processes; core seconds are those of all processes:\n\n"
-        + _table(["stage", "seconds", "core seconds", "peak MB, all processes"], stages)
+        + _markdown_table(["stage", "seconds", "core seconds", "peak MB, all processes"], stages)
         + f"\n{largest['pairs']:,} pairs in {largest['clusters']:,} clusters, equal to those of the join in memory.\n\n"
-        + _table(["pages", "join on disk, core seconds", "in memory", "ratio", "peak MB", "tasks"], sizes)
+        + _markdown_table(["pages", "join on disk, core seconds", "in memory", "ratio", "peak MB", "tasks"], sizes)
     )
 
 
@@ -218,7 +218,7 @@ def runs(results: Path) -> str:
         names = ", ".join(f"`{name}`" for name in of.name)
         hours, machines = f"{of.seconds.sum() / 3600:.1f}", ", ".join(sorted(set(of.machine)))
         rows.append([f"`{commit[:8]}`", str(of.date.max()), names, hours, machines])
-    return _table(["commit", "date", "results", "hours", "machine"], rows)
+    return _markdown_table(["commit", "date", "results", "hours", "machine"], rows)
 
 
 def options(_: Path) -> str:
@@ -232,7 +232,7 @@ def options(_: Path) -> str:
         written = f"`{option.name}={as_typed(key)}`" if key is not ABSENT else ""
         notes = [f"In {door.value}: {option.notes[door]}" for door in Door if option.notes.get(door)]
         rows.append([cell.replace("|", "\\|") for cell in (typed, called, written, " ".join([option.help, *notes]))])
-    return _table(["command", "functions", "run.py", "what it does"], rows)
+    return _markdown_table(["command", "functions", "run.py", "what it does"], rows)
 
 
 ABSENT = object()

@@ -121,11 +121,11 @@ def _caption(jobs: Sequence[Mapping[str, Any]], cells: Sequence[Row]) -> str:
             if key != "data" and values_of.get(key):
                 values.setdefault(key, {})[values_of[key]] = None
     collections = ", ".join(values.pop("collection"))
-    rest = (f"{key}={_listed(list(distinct))}" for key, distinct in values.items() if distinct)
+    rest = (f"{key}={_value_list(list(distinct))}" for key, distinct in values.items() if distinct)
     return f"{len(jobs)} cells of {collections}: {'; '.join(rest)}"
 
 
-def _listed(values: Sequence[str]) -> str:
+def _value_list(values: Sequence[str]) -> str:
     few = len(values) <= MOST_VALUES
     return ", ".join(values) if few else f"{values[0]}, {values[1]}, ... {values[-1]} ({len(values)} values)"
 

@@ -192,10 +192,10 @@ def write_cluster_list(
 ) -> None:
     """Write a row for each cluster of several documents, the largest first."""
     header = _with_roles(LISTED, ("representative_role",), n_reference)
-    write_csv(path, header, _listed(doc_ids, clusters, cohesion, n_reference))
+    write_csv(path, header, _cluster_rows(doc_ids, clusters, cohesion, n_reference))
 
 
-def _listed(
+def _cluster_rows(
     doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion, n_reference: int
 ) -> Iterator[Sequence[Any]]:
     sizes = clusters.sizes[cohesion.labels]

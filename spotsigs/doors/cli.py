@@ -283,7 +283,11 @@ def _run(args: argparse.Namespace, folder: Path) -> None:
     out = sys.stdout if run.output.copy != PRINTED else sys.stderr
     print(
         summary(result, run, Door.command),
-        *([] if run.output.tables else map(printable, _unread(result, _listed(folder / "skipped.csv"), "--results"))),
+        *(
+            []
+            if run.output.tables
+            else map(printable, _unread(result, _skipped_rows(folder / "skipped.csv"), "--results"))
+        ),
         sep="\n",
         file=out,
     )
@@ -306,7 +310,7 @@ def _dedup(args: argparse.Namespace) -> None:
         _run(args, copy.with_name(f"{copy.name}-results"))
 
 
-def _table(args: argparse.Namespace) -> None:
+def _print_or_write_tables(args: argparse.Namespace) -> None:
     """Print the table of a verb in blocks of rows, or write all tables into a folder."""
     if args.out is not None:
         _run(args, as_path(args.out))
@@ -357,7 +361,7 @@ def _unread(result: Result, skipped: Iterable[Sequence[str]], option: str) -> It
         yield f"skipped {metrics['skipped'] - LISTED:,} more; {option} FOLDER lists them all"
 
 
-def _listed(path: Path) -> Iterator[list[str]]:
+def _skipped_rows(path: Path) -> Iterator[list[str]]:
     """Yield the rows of a table of a run whose store is deleted; none if there is no table."""
     if path.exists():
         with path.open(newline="", encoding="utf-8") as file:
@@ -396,8 +400,8 @@ def _threshold(args: argparse.Namespace) -> None:
 
 DO: dict[str, Callable[[argparse.Namespace], None]] = {
     "dedup": _dedup,
-    "pairs": _table,
-    "cluster": _table,
+    "pairs": _print_or_write_tables,
+    "cluster": _print_or_write_tables,
     "threshold": _threshold,
     "inspect": _inspect,
 }
@@ -444,7 +448,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     if first and first not in VERBS and not first.startswith("-"):
         close = did_you_mean(first, VERBS)
         raise InputError(f"there is no verb {first!r}{close or ';'} `spotsigs --help` lists them")
-    words = _joined(words)
+    words = _with_joined_keep_by(words)
     verb = next(filter(VERBS.__contains__, words), "")
     taken = ["--help", "--verbose", *(option.typed for option in options_of(Door.command, verb).values())]
     options = (word for word in takewhile("--".__ne__, words) if word.startswith("--"))
@@ -460,7 +464,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     return args
 
 
-def _joined(words: Sequence[str]) -> list[str]:
+def _with_joined_keep_by(words: Sequence[str]) -> list[str]:
     """Join ``--keep-by`` with a column after a hyphen, which would be an option."""
     joined: list[str] = []
     for word in words:

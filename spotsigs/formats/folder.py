@@ -90,7 +90,7 @@ class Folder(CopyableCollection):
                 f"no file of {self.path} is a page: pages begin as HTML does, or end in {endings}; "
                 f"set {option('data')} of a table without a column html, text or content"
             )
-        return [partial(map, self._record, batch) for batch in _batches(sources, self.shard_bytes)]
+        return [partial(map, self._record, batch) for batch in _file_batches(sources, self.shard_bytes)]
 
     def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
         """Copy every file but the removed pages, see `spotsigs.contracts.CopyableCollection`."""
@@ -142,7 +142,7 @@ class Folder(CopyableCollection):
         return Document(id=source.name, content=content, media_type=media_type, cluster=folder if is_cluster else None)
 
 
-def _batches(sources: Sequence[InputFile], shard_bytes: int) -> Iterator[tuple[InputFile, ...]]:
+def _file_batches(sources: Sequence[InputFile], shard_bytes: int) -> Iterator[tuple[InputFile, ...]]:
     batch: list[InputFile] = []
     size = 0
     for source in sources:

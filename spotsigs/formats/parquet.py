@@ -64,7 +64,7 @@ class Parquet(RowCollection):
         try:
             for group in range(file.num_row_groups):
                 end = first + file.metadata.row_group(group).num_rows
-                for batch in _batches(source, file, group, columns) if start < end else ():
+                for batch in _row_batches(source, file, group, columns) if start < end else ():
                     low, high = max(start - first, 0), min(stop - first, len(batch))
                     yield from self._documents(source, first + low, batch.slice(low, max(high - low, 0)))
                     first += len(batch)
@@ -110,7 +110,7 @@ class Parquet(RowCollection):
             for group in range(file.num_row_groups):
                 batches: list[pa.RecordBatch] = []
                 size = 0
-                for batch in _whole(source, _batches(source, file, group)):
+                for batch in _whole(source, _row_batches(source, file, group)):
                     if size + batch.nbytes > 2 * largest_page():
                         out.write_table(pa.Table.from_batches(batches, schema))
                         batches, size = [], 0
@@ -165,7 +165,7 @@ def _column_names(fields: Iterable[pa.Field], above: str = "") -> list[str]:
     return names
 
 
-def _batches(
+def _row_batches(
     source: InputFile, file: pq.ParquetFile, group: int, columns: list[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Read a row group, few rows at a time: a value is never larger than its page of the file."""

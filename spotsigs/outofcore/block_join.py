@@ -160,11 +160,11 @@ def _run_or_resume(job: JoinJob, engine: Engine) -> dict[str, Any]:
                 opened(job.pairs_path(task, k), "pairs")
     except InputError:
         remove_tree(job.path("done"))
-        done = job.checkpoint("done", work=lambda out: out.facts.update(_joined(job, engine)))
+        done = job.checkpoint("done", work=lambda out: out.facts.update(_join_blocks(job, engine)))
     return done
 
 
-def _joined(job: JoinJob, engine: Engine) -> dict[str, Any]:
+def _join_blocks(job: JoinJob, engine: Engine) -> dict[str, Any]:
     """Run the tasks; return the number of stores of pairs of each, and the counters."""
     reader = job.vectors()
     indptr, lengths = reader.array("indptr", np.int64), reader.array("lengths", np.int64)

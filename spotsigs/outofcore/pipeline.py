@@ -159,7 +159,7 @@ class Store:
         The other attributes are given by `more`. A store without decisions has the default thresholds and filters.
         """
         path = as_path(folder)
-        batches = _batches(path)
+        batches = _batch_folders(path)
         if not batches:
             return None
         decisions = _last_decisions(path)
@@ -171,7 +171,7 @@ class Store:
 
     def as_reference(self, method: Method) -> Blocks:
         """Return the signatures of all documents, to compare others by a method with them."""
-        replace(self, method=method)._require_same_scheme(_batches(self.folder)[0])
+        replace(self, method=method)._require_same_scheme(_batch_folders(self.folder)[0])
         segments = stored_segments(self.folder)
         return replace(segments, reference=len(segments.parts))
 
@@ -331,7 +331,7 @@ class Store:
 
     def _extract(self, collection: Collection | None, add: bool, strict: bool, grams: int) -> tuple[Blocks, Blocks]:
         """Return the segments of the old documents, and of the new ones."""
-        batches = _batches(self.folder)
+        batches = _batch_folders(self.folder)
         if batches:
             self._require_same_scheme(batches[0])
         if collection is None:
@@ -465,7 +465,7 @@ def _batch(folder: Path, number: int) -> Path:
     return folder / "segments" / f"{number:06d}"
 
 
-def _batches(folder: Path) -> list[Path]:
+def _batch_folders(folder: Path) -> list[Path]:
     """Return the paths of the batches of documents of a store, in order."""
     folders: list[Path] = []
     while exists(_batch(folder, len(folders)) / "source.json"):
@@ -513,7 +513,7 @@ def stored_segments(folder: str | Path) -> Blocks:
     InputError
         If there are none, or an extraction was stopped.
     """
-    batches = _batches(as_path(folder))
+    batches = _batch_folders(as_path(folder))
     require(bool(batches), f"{folder} is no store of documents; make it by a run that names it as its store")
     return _finished(batches)
 

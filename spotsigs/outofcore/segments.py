@@ -155,7 +155,7 @@ def _extract_segment(
                 if strict and part.skipped:
                     return 0, part.skipped[0]
                 if last is not None:
-                    save_signatures(_further(target, further), last)
+                    save_signatures(_part_path(target, further), last)
                     further += 1
                 last = part
         assert last is not None
@@ -164,11 +164,11 @@ def _extract_segment(
     return int(written.sizes().sum()), next(iter(written.skipped), None) if strict else None
 
 
-def _further(segment: Path, k: int) -> Path:
+def _part_path(segment: Path, k: int) -> Path:
     return segment.with_name(f"{segment.name}-{k:04d}")
 
 
 def _parts(segment: Path) -> list[Path]:
     """Return the stores of a finished segment in document order; the one with its name is written last."""
     further = opened(segment, "signatures", verify=False).facts.get("further", 0)
-    return [*(_further(segment, k) for k in range(further)), segment]
+    return [*(_part_path(segment, k) for k in range(further)), segment]

@@ -132,7 +132,7 @@ def build_vectors(
     )
     _claim(job, segments, exact_duplicates)
     compared = exact_duplicates.distinct if exact_duplicates.any else None
-    batches = list(_batches(job, segments.folders, compared, sizes, entries))
+    batches = list(_segment_batches(job, segments.folders, compared, sizes, entries))
     _find_vocabulary(job, batches, engine)
     list(run_tasks(engine, number, batches, "numbering", rows=job.documents))
     with writing(folder, "vectors") as store:
@@ -219,7 +219,7 @@ def _claim(job: VectorJob, segments: Blocks, exact_duplicates: ExactDuplicates) 
     job.begin(facts)
 
 
-def _batches(
+def _segment_batches(
     job: VectorJob,
     folders: Sequence[Path],
     compared: NDArray[np.bool_] | None,

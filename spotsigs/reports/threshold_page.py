@@ -152,7 +152,7 @@ def _at_tau(
     return row | quality | {"lost": stories.lost, "left": stories.left}
 
 
-def around(pairs: Pairs, tau: float, above: bool, rng: np.random.Generator) -> list[int]:
+def pairs_around(pairs: Pairs, tau: float, above: bool, rng: np.random.Generator) -> list[int]:
     """Draw `EACH` pairs near a threshold, on one side of it, that share no document; return their positions.
 
     They are in descending order of similarity.
@@ -211,7 +211,7 @@ def _pairs_to_compare(
         (candidate, side, row)
         for candidate in comparison.candidates
         for side in ("reaches", "misses")
-        for row in around(pairs, candidate.tau, side == "reaches", rng)
+        for row in pairs_around(pairs, candidate.tau, side == "reaches", rng)
     ]
     wanted = {int(side[row]) for _, _, row in rows for side in (pairs.i, pairs.j)}
     kept = {number: collapsed(text)[:LONGEST] for number, text in enumerate(texts) if number in wanted} if rows else {}

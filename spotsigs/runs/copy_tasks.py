@@ -90,7 +90,7 @@ def copied_by_tasks(
     elsewhere = isinstance(engine, ClusterEngine) and engine.address is not None  # the copy is on this machine
     if engine.processes < 2 or elsewhere or not isinstance(collection, CopiedByFile):
         return False
-    batches = list(_batches(collection.sources()))
+    batches = list(_source_batches(collection.sources()))
     if len(batches) < 2:
         return False
     hashes = np.fromiter(map(name_hash, doc_ids), np.uint64, len(doc_ids))
@@ -106,7 +106,7 @@ def copied_by_tasks(
     return complete
 
 
-def _batches(sources: Sequence[InputFile]) -> Iterator[tuple[InputFile, ...]]:
+def _source_batches(sources: Sequence[InputFile]) -> Iterator[tuple[InputFile, ...]]:
     """Cut files into batches of `TASK_BYTES`, at least one file each."""
     batch: list[InputFile] = []
     size = 0

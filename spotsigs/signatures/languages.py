@@ -97,7 +97,7 @@ class _Listed(NamedTuple):
 
 
 @cache
-def _listed() -> _Listed:
+def _listed_languages() -> _Listed:
     rows: dict[str, int] = {}
     rows_of_lists = [[rows.setdefault(word, len(rows)) for word in stopwords_of(language)] for language in languages()]
     lists = np.zeros((len(rows), len(rows_of_lists)), np.bool_)
@@ -108,7 +108,7 @@ def _listed() -> _Listed:
 
 def language_of(tokens: Tokens) -> tuple[str, float]:
     """Return the language whose stopwords are most of a document's tokens, the first of equals, and their fraction."""
-    words, lists = _listed()
+    words, lists = _listed_languages()
     roles = words.roles_of(tokens)
     counts = lists[roles[roles > 0] - 1].sum(axis=0)
     best = int(counts.argmax())

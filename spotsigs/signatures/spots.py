@@ -234,7 +234,7 @@ class SpotSignatures(SignatureScheme):
     def _tables(self) -> dict[str, _Table]:
         return {}
 
-    def _table(self, language: str) -> _Table:
+    def _antecedent_table(self, language: str) -> _Table:
         """Return the table of a language, built on first use."""
         if language not in self._tables:
             slid_over: list[str] = []
@@ -253,11 +253,11 @@ class SpotSignatures(SignatureScheme):
     def _table_for(self, tokens: Tokens) -> _Table | None:
         """Return the table of a text's language; None if it has too few stopwords of any."""
         if self.language != AUTO:
-            return self._table(self.language)
+            return self._antecedent_table(self.language)
         if is_unspaced(tokens):  # stopwords are those of its menus or code
             return None
         language, share = language_of(tokens)
-        return None if share < RAREST else self._table(language)
+        return None if share < RAREST else self._antecedent_table(language)
 
     def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
         """Return the hash of every spot signature, in text order; chains of one antecedent in the order of the list."""

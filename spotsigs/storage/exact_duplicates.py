@@ -125,16 +125,12 @@ class ExactDuplicates:
         """True if there is an exact duplicate."""
         return not bool(self.distinct.all())
 
-    def _listed(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the sets by representative: the start of each, and their members, ascending."""
+    @cached_property
+    def _sets(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The sets by representative: the start of each, and their members, ascending."""
         indptr = np.zeros(len(self) + 1, np.int32)
         np.cumsum(tally(self.representatives, len(self)), dtype=np.int32, out=indptr[1:])
         return indptr, np.argsort(self.representatives, kind="stable").astype(np.int32)
-
-    @cached_property
-    def _sets(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Cached result of `_listed`, for repeated calls of `members`."""
-        return self._listed()
 
     def members(self, document: int) -> NDArray[np.int32]:
         """Return the documents that a representative represents, ascending and including itself."""
@@ -155,7 +151,7 @@ class ExactDuplicates:
         """
         if not self.any:
             return
-        indptr, members = self._listed()
+        indptr, members = self._sets
         sizes = np.diff(indptr)
         after = np.repeat(indptr[1:], sizes)  # first, the end of the set of each member; minus its position,
         after -= np.arange(1, len(members) + 1, dtype=np.int32)  # the number of members after it

@@ -19,7 +19,7 @@ from spotsigs.evaluation.text_lost import text_lost
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.records import Pairs, Truth
 from spotsigs.reports.charts import LogAxis, histogram
-from spotsigs.reports.threshold_page import around
+from spotsigs.reports.threshold_page import pairs_around
 from spotsigs.runs.stages import readable_texts
 from spotsigs.runs.thresholds import threshold_report
 from spotsigs.signatures.extract import grams_of
@@ -162,11 +162,11 @@ def test_pairs_around_a_threshold_are_of_different_documents():
     pairs = Pairs.build(i, i + 40, np.linspace(0.1, 0.9, 60), 100)
     rng = np.random.default_rng(1)
     for above in (True, False):
-        places = around(pairs, 0.5, above, rng)
+        places = pairs_around(pairs, 0.5, above, rng)
         assert len(places) == 5
         assert ((pairs.similarity[places] >= 0.5) == above).all()
         assert len({*pairs.i[places].tolist(), *pairs.j[places].tolist()}) == 10
-    assert around(pairs, 0.95, True, rng) == []
+    assert pairs_around(pairs, 0.95, True, rng) == []
 
 
 def test_vectors_are_refused(tmp_path):

@@ -61,7 +61,7 @@ def report(series: str, day: int, seed: int) -> Story:
 
     def paragraph(rule: str) -> Paragraph | ArticleTable:
         if lines[rule].startswith("["):
-            return _table(lines[rule].strip("[]"), indices, "+" if up else "-", dice)
+            return _article_table(lines[rule].strip("[]"), indices, "+" if up else "-", dice)
         return tuple(tidy(sentence) for sentence in expand(rule, rules, terminals, dice).split(" ^"))
 
     headlines = tuple(tidy(expand(rule, rules, terminals, dice)) for rule in lines if rule.startswith("headline"))
@@ -145,7 +145,7 @@ def _amount_terminals(dice: Dice) -> dict[str, Terminal]:
     }
 
 
-def _table(kind: str, indices: dict[str, dict[str, str]], sign: str, dice: Dice) -> ArticleTable:
+def _article_table(kind: str, indices: dict[str, dict[str, str]], sign: str, dice: Dice) -> ArticleTable:
     """Return a table of quotes: indices, contracts, or the companies with the largest changes."""
     if kind == "indices":
         rows = [(_INDICES[key][0], v["level"], sign + v["points"], sign + v["pct"] + "%") for key, v in indices.items()]
