@@ -29,7 +29,9 @@ from spotsigs.signatures.contained import NO_RULE, RemovalRule
 from spotsigs.signatures.extract import extract, texts
 from spotsigs.signatures.idf import Idf, IdfFilter
 from spotsigs.signatures.languages import marks_shingles
+from spotsigs.signatures.main_content import MainContent
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.signatures.template_removal import TemplateRemoval
 from spotsigs.signatures.text_shingles import TextShingles
 from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.storage.identity import identity, values_of
@@ -280,7 +282,8 @@ class Method:
     def name(self, group: str) -> str:
         """Return the name of the text, signature or matcher."""
         part = self._scheme if group == "signature" else getattr(self, group)
-        return self.names.get(group) or _NAMES.get(cls := type(part).__name__, cls)
+        own = next((name for name, cls in PARTS.items() if type(part) is cls), type(part).__name__)
+        return self.names.get(group) or own
 
     @property
     def _scheme(self) -> Any:
@@ -442,11 +445,17 @@ SPOTSIGS = "spotsigs"
 """Name of the default signature scheme."""
 
 _EXTRACTION = ("text", "signature", "duplicates")
-_NAMES = {
-    "VisibleText": "visible", "TextShingles": "text_shingles", "SpotSignatures": "spotsigs",
-    "SpotSigsTight": "spotsigs_tight", "Containment": "containment",
-}  # fmt: skip
-"""Names of the package's own classes."""
+PARTS: Mapping[str, type[Any]] = {
+    "visible": VisibleText,
+    "spotsigs": SpotSignatures,
+    "text_shingles": TextShingles,
+    "spotsigs_tight": SpotSigsTight,
+    "containment": Containment,
+}
+"""The package's own texts, signatures and matchers, by the names that are printed and typed."""
+
+STORED = {cls.__name__: cls for cls in (*PARTS.values(), Method, IdfFilter, TemplateRemoval, MainContent)}
+"""The classes of the methods that a store can have, by name."""
 
 BY_SCORE_NOTE = f" ('largest' and 'smallest' are set by {flag('keep_by')})"
 """What an error about `Keep` adds."""

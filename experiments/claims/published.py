@@ -21,8 +21,6 @@ METHODS = {
     ("", "spotsigs"): "SpotSigs",
     ("", "lsh"): "LSH-S",
     ("", "imatch"): "I-Match-S",
-    ("", "spotsigs_nopart"): "NoPart",
-    ("", "spotsigs_noprune"): "NoPrune",
 }
 """Methods of the published tables by signature and matcher; vectors, those of Table 2, have no signature."""
 

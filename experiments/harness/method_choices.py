@@ -125,7 +125,7 @@ def _name(settings: Settings) -> str:
         f"data={settings.names['data']} has vectors without pages, and no truth; choose a collection of pages",
     )
     name = settings.names["data"]
-    return Path(collection.path).name if name in (*FORMATS, "huggingface", "ir_datasets") else name
+    return Path(collection.path).name if name in FORMATS else name
 
 
 def _key(word: str) -> str:

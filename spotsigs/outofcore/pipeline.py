@@ -19,8 +19,7 @@ from spotsigs.clustering.in_memory import Matched, by_leaders, by_pairs
 from spotsigs.clustering.leaders import LeaderOptions
 from spotsigs.contracts import Collection, CollectionScheme
 from spotsigs.errors import InputError, counted, option, reason, require, system_errors
-from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.method import Method
+from spotsigs.method import STORED, Method
 from spotsigs.outofcore.block_join import join_store
 from spotsigs.outofcore.contents import stored_contents
 from spotsigs.outofcore.leaders import BYTES_A_RESULT, leaders_on_disk
@@ -33,11 +32,7 @@ from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.boilerplate import boilerplate_of
 from spotsigs.signatures.contained import Contents
 from spotsigs.signatures.extract import require_pages, require_reference, strict_error
-from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import marks_shingles
-from spotsigs.signatures.main_content import MainContent
-from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.signatures.template_removal import TemplateRemoval
 from spotsigs.storage.atomic import alone, failed_path
 from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.identity import difference, identity, restored
@@ -45,7 +40,6 @@ from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
 from spotsigs.storage.store import Reader, StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
 from spotsigs.storage.tasks import JOB, in_caller
 from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, page_size_limit
-from spotsigs.text.visible import VisibleText
 from spotsigs.workers.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine, end_workers
 
 log = logging.getLogger(__name__)
@@ -164,9 +158,9 @@ class Store:
             return None
         decisions = _last_decisions(path)
         if decisions is not None:
-            return cls(folder=path, method=restored(decisions.facts["method"], _CLASSES), **more)
+            return cls(folder=path, method=restored(decisions.facts["method"], STORED), **more)
         known = known_source(batches[0])
-        parts = {name: restored(known[key], _CLASSES) for name, key in (("text", "text"), ("signature", "scheme"))}
+        parts = {name: restored(known[key], STORED) for name, key in (("text", "text"), ("signature", "scheme"))}
         return cls(folder=path, method=Method.of(**parts, min_contained=0.0), **more)
 
     def as_reference(self, method: Method) -> Blocks:
@@ -496,13 +490,6 @@ def _open_decisions(folder: str | Path, n: int) -> Reader | None:
         return opened(as_path(folder) / "decided" / str(n), "decided")
     except InputError:
         return None
-
-
-_CLASSES = {
-    cls.__name__: cls
-    for cls in (Method, VisibleText, SpotSignatures, TemplateRemoval, MainContent, IdfFilter, SpotSigsTight)
-}
-"""Classes of the methods that a store can have."""
 
 
 def stored_segments(folder: str | Path) -> Blocks:

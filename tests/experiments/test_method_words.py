@@ -43,8 +43,12 @@ SIGNATURES = {
     "shingles": {"k": st.integers(1, 9), "mod_p": st.sampled_from([None, 25])},
 }
 MATCHERS = {
-    "spotsigs": {"rho": st.integers(1, 2000), "convention": st.sampled_from(["paper", "prototype"])},
-    "spotsigs_nopart": {"partitioning": st.booleans()},
+    "spotsigs": {
+        "rho": st.integers(1, 2000),
+        "convention": st.sampled_from(["paper", "prototype"]),
+        "partitioning": st.booleans(),
+        "local_order": st.booleans(),
+    },
     "lsh_native": {"k": st.integers(1, 9), "l": st.integers(1, 64)},
     "imatch": {"idf_max": st.sampled_from([0.75, 0.9]), "lexica": st.integers(1, 5)},
     "sketch": {"kind": st.sampled_from(["permutations", "modulo"])},

@@ -45,7 +45,7 @@ def test_a_store_that_a_stopped_run_made_for_itself_is_removed_unless_the_user_n
     assert sorted((tmp_path / "run").glob("store-*")) == [named_one, unmarked]
     of_run.mkdir()
     (of_run / RUN_MARKER).write_text("{}")
-    assert front_door(RUN[0], RUN[1], f"hydra.run.dir={tmp_path}/run")[0] == 0
+    ran(tmp_path / "run", *RUN[:2])
     assert sorted((tmp_path / "run").glob("store-*")) == [named_one, unmarked], "nothing resumes a run in memory"
     assert (named_one / "vectors" / "store.json").exists()
 
