@@ -32,7 +32,6 @@ class Substrings(ThresholdMatcher):
 
     label: ClassVar[str] = "Substrings (unverified)"
     measure: ClassVar[str] = "share in kept pages"
-    in_order: ClassVar[bool] = True
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return a pair for each page that is not kept; its similarity is the share in all kept pages."""

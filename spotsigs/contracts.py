@@ -278,8 +278,6 @@ class Matcher(ABC):
         of a lower one. A method that is not verified may return NaN, and runs again at each threshold.
     reads_texts : bool
         The method compares `Corpus.texts`, not signatures.
-    in_order : bool
-        The pairs depend on the order of documents.
     """
 
     label: ClassVar[str]
@@ -287,7 +285,6 @@ class Matcher(ABC):
     exact: ClassVar[bool] = False
     verified: ClassVar[bool] = False
     reads_texts: ClassVar[bool] = False
-    in_order: ClassVar[bool] = False
 
     def __post_init__(self) -> None:  # noqa: B027 - a method without fields has nothing to check
         """Check the fields; every base checks its own."""

@@ -545,7 +545,7 @@ def elsewhere(name: str, door: Door) -> str | None:
     if name == "measure" and door is Door.run:
         return "matcher=containment takes its place"
     if option is None:
-        return _REPLACED.get(name)
+        return None if name == "matcher" and door is Door.run else _REPLACED.get(name)
     if Door.command in option.defaults:
         verb = "inspect INPUT" if name == "no_open" else "dedup INPUT --out FOLDER"
         return f"`spotsigs {verb} {option.typed}{option.form and ' '}{option.form}` has it"

@@ -62,7 +62,7 @@ def defined(measure, tau):
 @pytest.mark.parametrize("choice", choices("matcher"))
 class TestEveryMatcher:
     def test_it_keeps_the_contract(self, choice):
-        check_matcher(built("matcher", choice))
+        check_matcher(built("matcher", choice), any_order=choice != "substrings")
 
     def test_exact_ones_equal_the_definition_and_verified_ones_are_part_of_it(self, choice):
         matcher = built("matcher", choice)
