@@ -430,7 +430,7 @@ def method_of(choices: Mapping[str, Any], settings: Settings, *, label: str = ""
     ----------
     choices : mapping of str to object
         Groups, keys and parameters of the choices; what is omitted has its default, the text that of the experiment,
-        and the IDF band `spotsigs.defaults`, whatever the collection.
+        and the IDF band `spotsigs.options`, whatever the collection.
     settings : Settings
         Settings of the experiment.
     label : str
