@@ -81,8 +81,8 @@ def test_shards_give_every_document_once(tmp_path, kind, pack, shard_bytes):
 OTHERS = [
     ("jsonl", b"\x00\x01binary", "is not JSON lines: it begins with"),
     ("csv", b"PK\x03\x04\x00\x00", "is not CSV: it begins with"),
-    ("csv", b'{"id": "a", "text": "' + b"the cat, " * 1000, r"the file is JSON, not CSV; .* data=jsonl"),
-    ("csv", b'\xef\xbb\xbf\n[{"text": "' + b"the cat, " * 1000, r"the file is JSON, not CSV; .* data=jsonl"),
+    ("csv", b'{"id": "a", "text": "' + b"the cat, " * 1000, r"the file is JSON, not CSV; .* the format jsonl"),
+    ("csv", b'\xef\xbb\xbf\n[{"text": "' + b"the cat, " * 1000, r"the file is JSON, not CSV; .* the format jsonl"),
     ("csv", b",".join(b"%d" % n + b"x" * 90 for n in range(1000)) + b"\n1\n", "'html' nor 'text'.* and 980 more"),
     ("csv", b"id,text\ra,hello\rb,you\r", "its columns are id, text a, hello b, you"),
     ("warc", b"<html>", "the file is not a WARC file: it begins with b'<html>'"),
