@@ -102,7 +102,7 @@ def test_a_signal_ends_a_finished_command_at_once(tmp_path):
 
 
 def test_sigterm_leaves_a_command_with_published_results_some_seconds(tmp_path):
-    run = waiting(tmp_path, "discard", *DEDUP, "--memory", "1GB")
+    run = waiting(tmp_path, "discard_stores", *DEDUP, "--memory", "1GB")
     began = time.monotonic()
     run.send_signal(signal.SIGTERM)
     assert run.wait(timeout=50) == 0
@@ -182,4 +182,4 @@ def test_a_kernel_that_a_signal_interrupts_while_it_is_compiled_prints_no_traceb
         "ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT) or time.sleep(9))()\ntime.sleep(9)\n"
     )
     done = process(program=("-c", code))
-    assert (done.returncode, done.stderr) == (130, f"{STOPPED}; repeat `python -c` to continue\n")
+    assert (done.returncode, done.stderr) == (130, f"{STOPPED}; repeat the command to continue\n")
