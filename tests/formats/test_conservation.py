@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from archives import MAKES, PACK, archive, file_of, ids, read
+from archives import MAKES, PACK, archive, file_of, ids, read, warc_record
 from fastwarc.warc import ArchiveIterator as FastWarc
 from folders import contents, rows_of
 from hypothesis import given
@@ -212,3 +212,147 @@ def test_fastwarc_finds_in_a_zstd_copy_what_stays(tmp_path):
         names = [record.headers["WARC-Target-URI"] for record in FastWarc(file)]
     expected = [f"http://x/d{k}{end}" for k in range(6) for end in ("", ".png")]
     assert names == [name for name in expected if name not in {"http://x/d3", "http://x/d4", "http://x/d5"}]
+
+
+# Hostile input: what looks like a record and is none, and records that look like none.
+
+XHTML = (
+    '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><{}/></head><body>{}<p>{}</p></body></html>'
+)
+CLOSED = ('script src="x"', "title", "style", "textarea", "iframe", "noscript", "noembed", "template")
+"""Elements that XHTML may close by themselves; as HTML, each would hide the rest of its page."""
+
+WACZ = {
+    "datapackage.json": b'{"profile": "data-package"}',
+    "pages/pages.jsonl": b'{"format": "json-pages-1.0", "id": "pages"}\n{"url": "http://x/0", "title": "a page"}\n',
+    "indexes/index.cdx": b'example,x)/ 20240102030405 {"url": "http://x/0"}\n',
+}
+
+
+def of_length(record, length):
+    """Return a record that declares another length."""
+    return re.sub(rb"(?<=Content-Length: )\d+", b"%d" % length, record, count=1)
+
+
+@st.composite
+def hostile_archives(draw):
+    """Draw an archive, the URLs of its pages, those of damaged records, and those of records inside of these."""
+    pack, rng = draw(st.sampled_from(list(PACK))), random.Random(draw(st.integers(0, 99)))
+    records, damaged, inside = [], set(), set()
+    for k in range(draw(st.integers(2, 9))):
+        body = prose(draw(st.integers(0, 4)))
+        media_type = draw(st.sampled_from(["text/html", "application/xhtml+xml"]))
+        if media_type == "text/html":
+            body = f"<html><body><p>{body}</p></body></html>"
+        else:
+            closed = draw(st.sampled_from(CLOSED))
+            body = XHTML.format("script src='y'", f"<{closed}/>" if closed != "title" else "", body)
+        names = [f"http://false/{k}-{j}" for j in range(draw(st.integers(0, 3)))]
+        inner = b"".join(PACK[draw(st.sampled_from(["", pack]))](warc_record(name, b"<p>a line")) for name in names)
+        record = warc_record(f"http://x/{k}", b"<!--" + inner + b"-->" + body.encode(), media_type)
+        if draw(st.sampled_from([False, False, False, True])):
+            damaged.add(f"http://x/{k}")
+            inside.update(names)
+            record = of_length(record, draw(st.sampled_from([rng.randrange(90, 130), rng.randrange(10**4, 10**6)])))
+        records.append(record)
+    one_member = draw(st.booleans())
+    content = PACK[pack](b"".join(records)) if one_member else b"".join(map(PACK[pack], records))
+    return records, content, damaged, inside
+
+
+@examples(60, long=1000)
+@given(hostile_archives(), st.booleans(), st.sampled_from([500, 3000, 1 << 23]))
+def test_each_record_is_read_or_listed_among_false_records_and_false_lengths(drawn, in_wacz, shard_bytes):
+    records, content, damaged, inside = drawn
+    pages = {f"http://x/{k}" for k in range(len(records))} - damaged
+    if not pages:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        name = "archive/x.warc" if in_wacz else "x.warc"
+        files = {name: content, **(WACZ if in_wacz else {})}
+        for path, of_file in files.items():
+            (root / "in" / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / "in" / path).write_bytes(of_file)
+        results = dedup(root)
+        kept, removed = listed(results / "kept.csv"), listed(results / "removed.csv")
+        skipped = listed(results / "skipped.csv") if (results / "skipped.csv").exists() else []
+        out = contents(root / "out")
+        sharded = read(FORMATS["warc"](path=str(root / "in" / name), shard_bytes=shard_bytes))
+    read_pages = {*kept, *removed}
+    assert pages <= read_pages <= pages | inside
+    assert {page for page in damaged if not any(row.split(" ")[0] == page for row in skipped)} == set()
+    assert set(ids(sharded)) == read_pages
+    assert len(ids(sharded)) == len(kept) + len(removed)
+    assert {name: out[name] for name in files if name in WACZ} == {name: WACZ[name] for name in files if name in WACZ}
+    copy = every_byte(out[name])
+    gone = {number_of(page) for page in removed}  # also a damaged record, of whose body a page is removed
+    there = [k for k, record in enumerate(records) if record.strip() in copy]
+    assert there == [k for k in range(len(records)) if k not in gone]
+
+
+def number_of(page):
+    """Return the number of the record of a page, or of the record whose body has it."""
+    return int(re.match(r"http://\w+/(\d+)", page)[1])
+
+
+def every_byte(content):
+    """Unpack members of any compression, and the plain bytes between them."""
+    parts = []
+    while magic := re.search(rb"^(\x1f\x8b\x08|\x28\xb5\x2f\xfd|BZh)", content):
+        stream = STREAMS[{b"\x1f": ".gz", b"\x28": ".zst", b"B": ".bz2"}[magic[0][:1]]]()
+        parts.append(stream.decompress(content))
+        content = stream.unused_data
+    return b"".join([*parts, content])
+
+
+@examples(30, long=500)
+@given(st.lists(st.tuples(st.sampled_from(CLOSED), st.integers(0, 4)), min_size=1, max_size=8))
+def test_no_text_after_an_element_of_xhtml_that_is_closed_by_itself_is_lost(drawn):
+    """Pages of one prose are one, others stay, whatever element is closed by itself before the text."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "in").mkdir()
+        for k, (closed, seed) in enumerate(drawn):
+            inside = "" if closed == "title" else f"<{closed}/>"
+            page = XHTML.format(closed if closed == "title" else "meta", inside, prose(seed))
+            (root / "in" / f"{k}.xhtml").write_text(page)
+        results = dedup(root)
+        kept = listed(results / "kept.csv")
+        assert len(kept) + len(listed(results / "removed.csv")) == len(drawn)
+    assert sorted(drawn[int(name[0])][1] for name in kept) == sorted({seed for _, seed in drawn})
+
+
+ROWS = {
+    "plain": lambda k, text: f"d{k},{text}\n",
+    "quoted": lambda k, text: f'"d{k}","{text}"\n',
+    "with quotes": lambda k, text: f'd{k},"the ""{text}"", and more"\n',
+    "of lines": lambda k, text: f'd{k},"{text}\nthe next line\n\nand another"\n',
+    "unclosed": lambda k, text: f'd{k},"{text}\n',
+    "unclosed id": lambda k, text: f'"d{k},{text}\n',
+}
+
+
+@pytest.mark.parametrize("pack", PACK)
+def test_a_quote_that_is_not_closed_costs_its_own_line(pack):
+    @examples(15, long=500)
+    @given(st.lists(st.tuples(st.sampled_from(list(ROWS)), st.integers(0, 5)), min_size=1, max_size=12))
+    def check(drawn):
+        if all(kind.startswith("unclosed") for kind, _ in drawn):
+            return
+        rows = [ROWS[kind](k, prose(seed)) for k, (kind, seed) in enumerate(drawn)]
+        offsets = [len("".join(["id,text\n", *rows[:k]])) for k in range(len(rows))]
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            (root / "in").mkdir()
+            (root / "in" / "x.csv").write_bytes(PACK[pack]("".join(["id,text\n", *rows]).encode()))
+            results = dedup(root, "--format", "csv")
+            kept, removed = listed(results / "kept.csv"), listed(results / "removed.csv")
+            skipped = listed(results / "skipped.csv") if (results / "skipped.csv").exists() else []
+            out = UNPACK[pack](contents(root / "out")["x.csv"]).decode()
+        bad = [k for k, (kind, _) in enumerate(drawn) if kind.startswith("unclosed")]
+        assert skipped == [f"x.csv@{offsets[k]}" for k in bad]
+        assert {*kept, *removed} == {f"d{k}" for k in range(len(rows))} - {f"d{k}" for k in bad}
+        assert out == "".join(["id,text\n", *(row for k, row in enumerate(rows) if f"d{k}" not in removed)])
+
+    check()
