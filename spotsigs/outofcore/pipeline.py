@@ -24,7 +24,7 @@ from spotsigs.outofcore.block_join import join_store
 from spotsigs.outofcore.contents import stored_contents
 from spotsigs.outofcore.leaders import BYTES_A_RESULT, leaders_on_disk
 from spotsigs.outofcore.pair_files import BYTES_A_PAIR, PairFiles, write_pairs
-from spotsigs.outofcore.segments import extract_segments, finished_segments, known_source, source_of
+from spotsigs.outofcore.segments import extract_segments, finished_segments, first_segment, known_source, source_of
 from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, LAYOUT, build_vectors, rounds_of
 from spotsigs.records import Clusters, Pairs
@@ -37,7 +37,17 @@ from spotsigs.storage.atomic import alone, failed_path
 from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.identity import difference, identity, restored
 from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
-from spotsigs.storage.store import Reader, StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
+from spotsigs.storage.store import (
+    VERSION,
+    Reader,
+    StoredVectors,
+    fingerprint,
+    layout_of,
+    open_vectors,
+    opened,
+    remove_tree,
+    writing,
+)
 from spotsigs.storage.tasks import JOB, in_caller
 from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, page_size_limit
 from spotsigs.workers.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine, end_workers
@@ -151,11 +161,21 @@ class Store:
         """Open a store with the method of its last decisions; return None if there is none in the folder yet.
 
         The other attributes are given by `more`. A store without decisions has the default thresholds and filters.
+
+        Raises
+        ------
+        InputError
+            If the layout of the store is that of another release.
         """
         path = as_path(folder)
         batches = _batch_folders(path)
         if not batches:
             return None
+        layout = layout_of(first_segment(batches[0]))
+        require(
+            layout in (None, VERSION),
+            f"the store {path} has layout {layout}, this program reads layout {VERSION}; delete it and make it again",
+        )
         decisions = _last_decisions(path)
         if decisions is not None:
             return cls(folder=path, method=restored(decisions.facts["method"], STORED), **more)

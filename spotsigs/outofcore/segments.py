@@ -131,6 +131,11 @@ def _name(k: int) -> str:
     return f"{k:08d}"
 
 
+def first_segment(folder: Path) -> Path:
+    """Return the path of the first segment of an extraction, which may not be there yet."""
+    return folder / _name(0)
+
+
 def _extract_segment(
     task: tuple[int, Shard],
     folder: str,

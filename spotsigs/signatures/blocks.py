@@ -46,12 +46,12 @@ class Blocks:
     @property
     def folders(self) -> tuple[Path, ...]:
         """Stores of the blocks that are in files."""
-        return tuple(part for part in self.parts if isinstance(part, Path))
+        return tuple(part for part in self.parts if not isinstance(part, Signatures))  # a URL is no Path
 
     def read(self, *columns: str) -> Iterator[Signatures]:
         """Yield the blocks; of those in files only some columns, see `spotsigs.storage.store.load_signatures`."""
         for part in self.parts:
-            yield load_signatures(part, *columns) if isinstance(part, Path) else part
+            yield part if isinstance(part, Signatures) else load_signatures(part, *columns)
 
     def sizes(self) -> NDArray[np.int64]:
         """Return the number of documents of each block, which does not read files."""
@@ -63,7 +63,7 @@ class Blocks:
 
     def _counted(self, of_block: Any, of_store: Any) -> NDArray[np.int64]:
         counts = (
-            of_store(opened(part, "signatures", verify=False)) if isinstance(part, Path) else of_block(part)
+            of_block(part) if isinstance(part, Signatures) else of_store(opened(part, "signatures", verify=False))
             for part in self.parts
         )
         return np.fromiter(counts, np.int64, len(self.parts))

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import numbers, values
-from spotsigs.arrays.csr import row_starts
-from spotsigs.errors import as_choice, as_count, as_number, require
+from spotsigs.arrays.csr import INT32_MAX, row_starts
+from spotsigs.errors import as_choice, as_count, as_number, option, require
 from spotsigs.options import BAND
 from spotsigs.records import Signatures, Vectors
 from spotsigs.storage.exact_duplicates import ExactDuplicates
@@ -21,6 +21,10 @@ FEWEST = 32
 The default band, from 0.2, drops signatures of more than n ** 0.8 of n documents: of more than half of fewer than 32,
 which may be a template, or the story that they all have.
 """
+
+
+MOST_IDS = INT32_MAX
+"""Most distinct signatures in memory: their ids are int32."""
 
 
 class Idf(Enum):
@@ -67,6 +71,11 @@ class IdfFilter:
 
         Exact duplicates become empty rows and are not counted in frequencies. Ids ascend with the signature hash, for
         any order of the documents.
+
+        Raises
+        ------
+        InputError
+            If there are more distinct signatures than numbers.
         """
         documents = len(signatures)
         if exact_duplicates is not None:
@@ -124,7 +133,13 @@ def normalised_idf(frequencies: NDArray[np.int64], n: int, idf: Idf = Idf.paper)
 
 
 def dense_ids(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-    """Return the rank of each hash among the distinct ones, int32, and the distinct hashes, ascending."""
+    """Return the rank of each hash among the distinct ones, int32, and the distinct hashes, ascending.
+
+    Raises
+    ------
+    InputError
+        If there are more than `MOST_IDS` of them.
+    """
     ids, hashes_by_id, n = np.empty(len(hashes), np.int32), [np.empty(0, np.uint64)], 0
     sixteenth = (hashes >> np.uint64(60)).astype(np.uint8)
     for k in range(16):  # one at a time: a table of all would take eight times the bytes of the hashes
@@ -132,6 +147,11 @@ def dense_ids(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np
         # A hash table over the occurrences and a sort of the distinct values only: several times faster than np.unique.
         encoded = numbers(hashes[at]).dictionary_encode()
         distinct = values(encoded.dictionary)
+        require(
+            n + len(distinct) <= MOST_IDS,
+            f"there are more than {MOST_IDS:,} distinct signatures, which is the limit in memory; "
+            f"with {option('memory', '16GB')}, only those inside the IDF band count",
+        )
         order = np.argsort(distinct)
         rank = np.empty(len(distinct), np.int32)
         rank[order] = np.arange(n, n + len(distinct), dtype=np.int32)

@@ -41,7 +41,7 @@ from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.locations import as_path, checksum, is_remote
 
 FORMAT = "spotsigs store"
-VERSION = 6
+VERSION = 7
 """Schema of all stores and results of tasks; those of another version are built again."""
 
 _MANIFEST = "store.json"
@@ -488,6 +488,16 @@ def _manifest(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path} is damaged: {error}; build the store again") from error
 
 
+def layout_of(store: str | Path) -> int | None:
+    """Return the schema version of a store; None if it has no manifest that can be read."""
+    try:
+        manifest = json.loads(locations.read(as_path(store) / _MANIFEST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    version = manifest.get("version") if isinstance(manifest, dict) else None
+    return version if isinstance(version, int) else None
+
+
 def fingerprint(store: str | Path) -> str:
     """Return the checksums of all files of a store."""
     return _fingerprint(_manifest(as_path(store))["files"])
@@ -606,22 +616,23 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
 
 
 def load_signatures(folder: str | Path, *columns: str) -> Signatures:
-    """Open signatures written by `save_signatures`; arrays are memory-mapped, see `Reader.mapped`.
+    """Open signatures written by `save_signatures`; arrays are memory-mapped, see `Reader.mapped`, the rest is read.
 
-    Ids and labels are in memory. If columns are named, such as ``hashes``, ``skipped`` or ``tokens``, only these and
-    ``indptr`` are read, and the others are empty, because opening many files takes time.
+    If columns are named, such as ``hashes``, ``skipped`` or ``tokens``, only these and ``indptr`` are read into memory,
+    and the others are empty, so that a stage can go over many blocks: mapped files stay open.
     """
     store = opened(folder, "signatures")
+    arrays = store.whole if columns else store.mapped
 
     def array(name: str, dtype: DTypeLike) -> NDArray[Any]:
-        return store.mapped(name, dtype) if not columns or name in columns else np.empty(0, dtype)
+        return arrays(name, dtype) if not columns or name in columns else np.empty(0, dtype)
 
     def strings(name: str, of: str | None = None) -> Sequence[str]:
         return store.strings(name) if not columns or (of or name) in columns else ()
 
     def part(name: str, offsets: str) -> tuple[NDArray[np.int64], NDArray[np.uint64]] | None:
         wanted = (not columns or name in columns) and store.has(name)
-        return (store.mapped(offsets, np.int64), store.mapped(name, np.uint64)) if wanted else None
+        return (arrays(offsets, np.int64), arrays(name, np.uint64)) if wanted else None
 
     grams, phrases = part("grams", "gram_indptr"), part("phrases", "phrase_indptr")
     documents = DocumentColumns(
@@ -634,7 +645,7 @@ def load_signatures(folder: str | Path, *columns: str) -> Signatures:
     )
     return Signatures(
         documents=documents,
-        indptr=store.mapped("indptr", np.int64),
+        indptr=arrays("indptr", np.int64),
         hashes=array("hashes", np.uint64),
         counts=array("counts", np.int32),
         skipped=tuple(map(Skipped, strings("skipped"), strings("reasons", "skipped"))),

@@ -384,7 +384,7 @@ STORES = cases({
     "a manifest nested 100,000 deep": ("{here}/store/store.json cannot be read (…); build the store again",
         stored(lambda store: (store / "store.json").write_bytes(DEEP))),
     "another schema version": (
-        "the store {here}/store has schema version 99, this program reads version 6; build the store again",
+        "the store {here}/store has schema version 99, this program reads version 7; build the store again",
         stored(manifest(version=99))),
     "another kind of store": ("the store {here}/store contains vectors, not signatures",
         lambda here: (save_vectors(here / "store", vectors()), load_signatures(here / "store"))),

@@ -13,9 +13,10 @@ from stores import MEMORY, PARTS, match_on_disk, run, segments_of, stories, writ
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.method import Method
-from spotsigs.outofcore.pipeline import LEAST, PROGRAM, data_budget, fitting
+from spotsigs.outofcore.pipeline import LEAST, PROGRAM, Store, data_budget, fitting
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.storage.store import sealed, unsealed
 from spotsigs.workers.engines import Dask, Processes, Serial
 
 
@@ -43,6 +44,17 @@ def test_both_ways_give_the_same_record(tmp_path, sets):
     assert list(one.signatures.clusters) == list(other.signatures.clusters)
     assert one.signatures_of([3, 40, 5]) == other.signatures_of([3, 40, 5])
     assert {"extract", "sort_hash", "cluster"} <= one.pairs.seconds.keys() & other.pairs.seconds.keys()
+
+
+def test_a_store_of_an_earlier_layout_is_refused_when_it_is_opened(tmp_path):
+    run(tmp_path / "s", written(tmp_path / "x.jsonl", stories(30)))
+    assert Store.open(tmp_path / "s") is not None
+    path = tmp_path / "s" / "segments" / "000000" / "00000000" / "store.json"
+    path.write_bytes(sealed(unsealed(path.read_bytes()) | {"version": 6}))
+    with pytest.raises(InputError, match=r"/s has layout 6, this program reads layout \d+; delete it"):
+        Store.open(tmp_path / "s")
+    path.unlink()  # as after a stopped extraction
+    assert Store.open(tmp_path / "s") is not None
 
 
 def test_a_store_refuses_what_does_not_belong_there(tmp_path):

@@ -239,6 +239,18 @@ def test_layout_refuses_more_signatures_than_numbers(tmp_path, monkeypatch):
     assert not (tmp_path / "v").exists()
 
 
+def test_the_filter_in_memory_refuses_more_signatures_than_numbers(monkeypatch):
+    rows = batch(np.random.default_rng(1), 50, ["a"])
+    distinct = len(np.unique(rows.hashes))
+    for most in (distinct - 1, distinct):
+        monkeypatch.setattr("spotsigs.signatures.idf.MOST_IDS", most)
+        if most == distinct:
+            assert IdfFilter(idf_min=0)(rows).n_signatures == distinct
+            continue
+        with pytest.raises(InputError, match=f"more than {most} distinct signatures, which is the limit in memory"):
+            IdfFilter(idf_min=0)(rows)
+
+
 @pytest.mark.parametrize(
     ("text", "size"), [("2GB", 2 * 10**9), ("1.5 g", 15 * 10**8), ("512MiB", 2**29), (10**8, 10**8), ("1tib", 2**40)]
 )
