@@ -1,7 +1,8 @@
 """Measure joins on the same vectors, and extraction: ``python -m benchmarks.bench [--collection ...] [--tool ...]``.
 
-Every cell (collection, tool, tau, threads) runs in its own process with a time limit. Finished cells are cached, so an
-interrupted run resumes. ``--tables`` writes the tables and the figure again, from ``cells.csv`` of a previous run.
+Every cell (collection, tool, tau, threads) runs in its own process with a time limit, see
+`experiments.harness.finished_cells`, so that an interrupted run resumes. ``--tables`` writes the tables and the figure
+again, from ``cells.csv`` of a previous run.
 """
 
 from __future__ import annotations
@@ -15,24 +16,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from benchmarks import extraction
 from benchmarks.join_tools import JOIN, OURS, PACKAGES, SKETCH_TAUS, TOOLS
 from data.collections.wt10g_like import DOCUMENTS, LONG, Wt10gLike
+from experiments.harness.cells import write_cells
+from experiments.harness.finished_cells import CellTask, FinishedCells
 from experiments.harness.machine_load import Patience
 from experiments.harness.manifest import problems, record
-from experiments.harness.used_code import checksum_of
 from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
 from spotsigs.reports.output_files import read_json, write_json
 from spotsigs.runs.provenance import provenance
-from spotsigs.workers.progress import Progress
 
 ROOT = Path(__file__).parents[1]
 TRIAL = "short 20k"
@@ -48,33 +49,66 @@ SMALLER = {"long 100k": "short 100k", "short 1.17M": "short 100k"}
 LIMIT_SECONDS = 90
 """Maximal seconds of a cell's process, including the preparation of its input."""
 PATIENCE_SECONDS = 300.0
-"""Seconds to wait for a quiet machine before a cell of the whole benchmark."""
+"""Seconds to wait for a quiet machine, for all cells of the whole benchmark together."""
 CAPTION = (
     "Seconds from vectors in memory to verified pairs, by tool, on two threads where a tool has them; short: 21 "
     "signatures a document, long: 190; line: the threshold at which the paper's runtimes cross"
 )
-MODULES = (
-    *("spotsigs.matching.prefix_join", "spotsigs.matching.algorithm1", "baselines.lsh_native"),
-    *("data.collections.wt10g_like", "experiments.harness.machine_load"),
-)
-"""Modules of the measured functions, of the vectors, and of the measurement."""
 PLOTTED = ("short 100k", "short 1.17M", "long 100k")
 
 
-@dataclass(frozen=True)
-class Cell:
-    """Unit of measurement."""
+@dataclass(frozen=True, kw_only=True)
+class ToolCell(CellTask):
+    """A tool on a collection at a threshold, timed in a process of its own with so many threads."""
+
+    alone: ClassVar[bool] = True
 
     collection: str
     tool: str
     tau: float
     threads: int
+    limit: float | None = field(default=LIMIT_SECONDS, repr=False)
+
+    def __call__(self) -> dict[str, Any]:
+        """Measure the tool, see `benchmarks.join_tools.measure`; a tool that fails is not measured to its end."""
+        drawn = COLLECTIONS[self.collection]
+        given = {name: getattr(self, name) for name in ("tool", "tau", "threads")}
+        given["collection"] = {"documents": drawn.documents, "mean_length": drawn.mean_length}
+        names = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+        began = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.join_tools", json.dumps(given)],
+            cwd=ROOT,
+            env=os.environ | dict.fromkeys(names, str(self.threads)),  # before the libraries are imported
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            last = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
+            return {"status": "failed", "reason": last, "unfinished": True}
+        result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return result | {"process_seconds": time.perf_counter() - began}
+
+    def identity(self) -> dict[str, str]:
+        """Return all that identifies the cell besides the code, with its vectors and the versions of the tools."""
+        code = Path(__file__).with_name("allpairs.cpp").read_bytes()
+        more = {"vectors": repr(COLLECTIONS[self.collection]), "machine": str(machine()), "compiled": _sha256(code)}
+        return super().identity() | more
+
+    def modules(self) -> set[str]:
+        """Return the modules of the tools, of the vectors and of the measurement."""
+        return {"benchmarks.join_tools", "data.collections.wt10g_like"}
 
 
-def plan(collections: Sequence[str], tools: Sequence[str], taus: Sequence[float]) -> list[Cell]:
+Done = dict[ToolCell, dict[str, Any]]
+"""Results by cell; those of cells that are not run have a ``reason``."""
+
+
+def plan(collections: Sequence[str], tools: Sequence[str], taus: Sequence[float]) -> list[ToolCell]:
     """Return the cells: small collections first, for the forecast of larger ones, and our tools first in each."""
     return [
-        Cell(name, tool, tau, threads)
+        ToolCell(collection=name, tool=tool, tau=tau, threads=threads)
         for name in COLLECTIONS
         for tool in TOOLS
         for threads in TOOLS[tool].threads
@@ -85,96 +119,53 @@ def plan(collections: Sequence[str], tools: Sequence[str], taus: Sequence[float]
     ]
 
 
-class Bench:
-    """Benchmark run with its finished cells."""
+def measured(cell: ToolCell, done: Done, finished: FinishedCells) -> dict[str, Any]:
+    """Return the result of a cell, or the reason why it is not run."""
+    reason = too_slow(cell, done)
+    if reason:
+        return {"status": "omitted", "reason": reason}
+    [result] = finished.of([cell], f"{cell.collection}, {cell.tool}, tau {cell.tau:g}")
+    return {"status": "limit", "reason": f"> {result['over_s']:g} s"} if "over_s" in result else result
 
-    def __init__(self, cache: Path, patience: float = 0) -> None:
-        self.cache, self.patience = cache, Patience(patience)
-        self.done: dict[Cell, dict[str, Any]] = {}
 
-    def measure(self, cell: Cell) -> None:
-        """Read a cell from the cache, measure it, or store the reason for its omission."""
-        path = self.cache / f"{_key(cell)}.json"
-        reason = self._too_slow(cell)
-        if path.exists():
-            self.done[cell] = read_json(path)
-        elif reason:
-            self.done[cell] = {"status": "omitted", "reason": reason}
-        else:
-            self.patience.wait()
-            began = time.perf_counter()
-            self.done[cell] = _run(cell)
-            self.done[cell]["process_seconds"] = time.perf_counter() - began
-            if self.done[cell]["status"] == "limit" or self.done[cell].get("contended") is False:
-                write_json(path, self.done[cell])
+def too_slow(cell: ToolCell, done: Done) -> str:
+    """Return the reason why a cell takes too long, or an empty string.
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return each cell with its result."""
-        return [asdict(cell) | result for cell, result in self.done.items()]
+    Times grow at least with the size of the collection, since every tool reads its input.
+    """
+    for other, result in done.items():
+        same = (other.collection, other.tool, other.threads) == (cell.collection, cell.tool, cell.threads)
+        if same and other.tau > cell.tau and result["status"] in ("limit", "omitted"):
+            return f"too slow at tau {other.tau}"
+    smaller = SMALLER.get(cell.collection, "")
+    before = done.get(replace(cell, collection=smaller), {"status": ""})
+    if before["status"] in ("limit", "omitted"):
+        return f"too slow on {smaller}"
+    if before["status"] != "ok":
+        return ""
+    growth = COLLECTIONS[cell.collection].occurrences / COLLECTIONS[smaller].occurrences
+    expected = growth * (before["seconds"] + before["prepare_seconds"])
+    return f"> {LIMIT_SECONDS} s expected" if expected > LIMIT_SECONDS else ""
 
-    @property
-    def seconds(self) -> float:
-        """Seconds of all processes, those of earlier runs included."""
-        return float(sum(result.get("process_seconds", 0.0) for result in self.done.values()))
 
-    def named(self, **has: Any) -> list[str]:
-        """Return the names of the cells whose results have these values."""
-        cells = (cell for cell, result in self.done.items() if has.items() <= result.items())
-        return [" ".join(map(str, asdict(cell).values())) for cell in cells]
+def rows(done: Done) -> list[dict[str, Any]]:
+    """Return the cells as rows, see `experiments.harness.cells`."""
+    return [
+        {"collection": cell.collection, "method": cell.tool, "tau": cell.tau, "threads": cell.threads, **result}
+        for cell, result in done.items()
+    ]
 
-    def _too_slow(self, cell: Cell) -> str:
-        """Return the reason why a cell takes too long, or an empty string.
 
-        Times grow at least with the size of the collection, since every tool reads its input.
-        """
-        for other, result in self.done.items():
-            same = (other.collection, other.tool, other.threads) == (cell.collection, cell.tool, cell.threads)
-            if same and other.tau > cell.tau and result["status"] in ("limit", "omitted"):
-                return f"too slow at tau {other.tau}"
-        smaller = SMALLER.get(cell.collection, "")
-        before = self.done.get(Cell(smaller, cell.tool, cell.tau, cell.threads), {"status": ""})
-        if before["status"] in ("limit", "omitted"):
-            return f"too slow on {smaller}"
-        if before["status"] != "ok":
-            return ""
-        growth = COLLECTIONS[cell.collection].occurrences / COLLECTIONS[smaller].occurrences
-        expected = growth * (before["seconds"] + before["prepare_seconds"])
-        return f"> {LIMIT_SECONDS} s expected" if expected > LIMIT_SECONDS else ""
+def named(done: Done, **has: Any) -> list[str]:
+    """Return the names of the cells whose results have these values."""
+    cells = (cell for cell, result in done.items() if has.items() <= result.items())
+    return [f"{cell.collection} {cell.tool} {cell.tau} {cell.threads}" for cell in cells]
 
 
 def compile_kernels() -> None:
     """Run our tools on the smallest collection, so that no cell compiles within its limit."""
     for tool in OURS:
-        _run(Cell(TRIAL, tool, 0.9, 2), limit=None)
-
-
-def _run(cell: Cell, limit: float | None = LIMIT_SECONDS) -> dict[str, Any]:
-    collection = COLLECTIONS[cell.collection]
-    drawn = {"documents": collection.documents, "mean_length": collection.mean_length}
-    names = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.join_tools", json.dumps(asdict(cell) | {"collection": drawn})],
-            cwd=ROOT,
-            env=os.environ | dict.fromkeys(names, str(cell.threads)),
-            capture_output=True,
-            text=True,
-            timeout=limit,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return {"status": "limit", "reason": f"> {LIMIT_SECONDS} s"}
-    if done.returncode != 0:
-        return {"status": "failed", "reason": (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]}
-    return dict(json.loads(done.stdout.splitlines()[-1]))
-
-
-def _key(cell: Cell) -> str:
-    """Return a hash of all that a cell's result depends on: its parameters, code, libraries and machine."""
-    files = ("join_tools.py", "allpairs.cpp", "requirements.txt")
-    checksums = [_sha256(Path(__file__).with_name(name).read_bytes()) for name in files]
-    parts = [asdict(cell), repr(COLLECTIONS[cell.collection]), checksum_of(*MODULES), checksums, machine()]
-    return _sha256(json.dumps(parts, sort_keys=True).encode())[:24]
+        ToolCell(collection=TRIAL, tool=tool, tau=0.9, threads=2)()
 
 
 def machine() -> dict[str, str]:
@@ -193,11 +184,11 @@ def _timed(cells: pd.DataFrame, row: Any) -> str:
     """Return seconds, the ratio to our join on two threads, and the recall of a tool that is not exact."""
     if row.status != "ok":
         return str(row.reason)
-    at = (cells.collection == row.collection) & (cells.tau == row.tau) & (cells.tool == JOIN) & (cells.threads == 2)
+    at = (cells.collection == row.collection) & (cells.tau == row.tau) & (cells.method == JOIN) & (cells.threads == 2)
     ours = cells[at & (cells.status == "ok")]
-    is_ours = row.tool == JOIN and row.threads == 2
+    is_ours = row.method == JOIN and row.threads == 2
     ratio = "" if is_ours or ours.empty else f" ({row.seconds / ours.seconds.iloc[0]:.3g}×)"
-    recall = "" if TOOLS[row.tool].exact else f", recall {row.recall:.2f}"
+    recall = "" if TOOLS[row.method].exact else f", recall {row.recall:.2f}"
     return f"{row.seconds:.3g}{ratio}{recall}{' †' if row.contended is True else ''}"
 
 
@@ -205,7 +196,7 @@ def joins_table(cells: pd.DataFrame, about: Sequence[str]) -> Table:
     """Return the seconds of each tool on each collection, a column for each threshold."""
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in cells.itertuples():
-        start = {"collection": row.collection, "tool": row.tool, "threads": row.threads}
+        start = {"collection": row.collection, "tool": row.method, "threads": row.threads}
         line = rows.setdefault(tuple(start.values()), start)
         line[f"{row.tau:g}"] = _timed(cells, row)
         if row.status == "ok":
@@ -223,10 +214,15 @@ def joins_table(cells: pd.DataFrame, about: Sequence[str]) -> Table:
     )
 
 
+def read_cells(folder: Path) -> pd.DataFrame:
+    """Return the cells of a folder; the committed ones have a column ``tool`` for the method."""
+    cells = pd.read_csv(folder / "cells.csv").rename(columns={"tool": "method"})
+    return cells[cells.method.isin(TOOLS)]
+
+
 def write_tables(folder: Path) -> None:
     """Write the table, the figure and, for the committed run, the table of the documentation."""
-    cells = pd.read_csv(folder / "cells.csv")
-    cells = cells[cells.tool.isin(TOOLS)]
+    cells = read_cells(folder)
     about = read_json(folder / "machine.json") if (folder / "machine.json").exists() else {}
     joins_table(cells, [", ".join(f"{name} {value}" for name, value in about.items())]).write(folder, "bench")
     done = cells[cells.status == "ok"]
@@ -234,11 +230,11 @@ def write_tables(folder: Path) -> None:
     points = [
         Point(
             panel=row.collection,
-            series=f"{row.tool}, one thread" if row.tool == JOIN and row.threads == 1 else row.tool,
+            series=f"{row.method}, one thread" if row.method == JOIN and row.threads == 1 else row.method,
             x=row.tau,
             y=row.seconds,
         )
-        for row in done[done.collection.isin(names)].sort_values(["tool", "threads", "tau"]).itertuples()
+        for row in done[done.collection.isin(names)].sort_values(["method", "threads", "tau"]).itertuples()
     ]
     panels = [
         Panel(name=name, x_label="tau", y_label="seconds", y_log=True, marks=[Mark(label="", x=0.78)]) for name in names
@@ -265,27 +261,24 @@ def main() -> None:
         out = written if committed else out
         shutil.rmtree(written, ignore_errors=True)
         compile_kernels()
-        bench = Bench(ROOT / "results/cells/bench", 0 if partial else PATIENCE_SECONDS)
-        cells = list(plan(*chosen))
-        with Progress("measuring", len(cells), "cells") as shown:
-            for cell in cells:
-                shown.advance(0, note=f"{cell.collection}, {cell.tool}, tau {cell.tau}")
-                bench.measure(cell)
-                shown.advance()
-        out.mkdir(parents=True, exist_ok=True)
-        pd.json_normalize(bench.rows()).to_csv(out / "cells.csv", index=False, lineterminator="\n")
+        patience = Patience(0 if partial else PATIENCE_SECONDS)
+        finished = FinishedCells(folder=ROOT / "results/cells", workers=1, patience=patience)
+        done: Done = {}
+        for cell in plan(*chosen):
+            done[cell] = measured(cell, done, finished)
+        write_cells(out, rows(done))
         write_json(out / "machine.json", machine())
         if not arguments.tool:
             began = time.perf_counter()
             documents = extraction.pages(few=partial)
             speeds = pd.DataFrame(extraction.measure(documents))
             speeds.to_csv(out / "extraction.csv", index=False, lineterminator="\n")
-            seconds = bench.seconds + time.perf_counter() - began
+            seconds = sum(result.get("process_seconds", 0.0) for result in done.values()) + time.perf_counter() - began
     write_tables(out)
     print((out / "bench.md").read_text("utf-8"))
     if out == written:
-        disturbed = bench.named(contended=True) + [f"extraction, {step}" for step in speeds.step[speeds.contended]]
-        reasons = problems(provenance(), contended=disturbed, failed=bench.named(status="failed"))
+        disturbed = named(done, contended=True) + [f"extraction, {step}" for step in speeds.step[speeds.contended]]
+        reasons = problems(provenance(), contended=disturbed, failed=named(done, status="failed"))
         inputs = {name: _sha256(repr(collection).encode()) for name, collection in COLLECTIONS.items()}
         inputs["PackageDocs"] = _sha256(b"".join(page.content for page in documents))
         print(record(ROOT / "results", "bench", written, seconds=seconds, inputs=inputs, reasons=reasons))

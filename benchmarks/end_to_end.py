@@ -1,7 +1,7 @@
 """Whole tools, from files to kept documents, as a user runs them: ``make race``, or ``make race SIZE=300`` to try it.
 
-Finished rows are in ``results/runs/race``, so that a stopped race continues; a complete one replaces ``results/race``.
-Trials write ``results/runs/race-trial``.
+Finished cells are kept, see `experiments.harness.finished_cells`, so that a stopped race continues; a complete one
+replaces ``results/race``. Trials write ``results/runs/race-trial``.
 
 Each run is a process on the same cores, once, and after one of the tool on a few documents, which compiles and fills
 caches. Seconds are those of the wall, core seconds those of all its processes, peak memory that of all its processes
@@ -23,18 +23,20 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import psutil
 
-from benchmarks.dedup_tools import TEXTS, TOOLS, documents
+from benchmarks.dedup_tools import TOOLS, documents
 from data.collections.newsframes import NewsFrames
 from data.collections.package_docs import PackageDocs
+from experiments.harness.cells import write_cells
+from experiments.harness.finished_cells import CellTask, FinishedCells
 from experiments.harness.machine_load import QUIET, ForeignLoad, Patience
 from experiments.harness.manifest import checksum, problems, record
 from experiments.show.tables import Column, Table
@@ -42,15 +44,18 @@ from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError
 from spotsigs.evaluation.documents import b_cubed, count_stories
 from spotsigs.records import Clusters, Document, Truth
-from spotsigs.reports.output_files import read_json, write_json
+from spotsigs.reports.output_files import write_json
 from spotsigs.runs.provenance import provenance
 
 ROOT = Path(__file__).parents[1]
 LIMIT_SECONDS = 180.0
 """Seconds after which a run is stopped, ten times those of most."""
 SAMPLE_SECONDS = 0.2
+
+Row = dict[str, Any]
+
 PATIENCE_SECONDS = 300.0
-"""Seconds to wait for a quiet machine before a run of a whole collection."""
+"""Seconds to wait for a quiet machine, for all runs on whole collections together."""
 FEW = 60
 """Documents of the run that compiles."""
 
@@ -110,16 +115,10 @@ def write_collection(name: str, path: Path, size: int | None) -> None:
             file.write(json.dumps({"id": page.id, "html": content, "cluster": page.cluster}) + "\n")
 
 
-def timed(
-    arguments: Sequence[str], cores: Sequence[int], log: Path, limit: float = LIMIT_SECONDS, patience: float = 0
-) -> dict[str, Any]:
-    """Run a command on some cores; return its seconds, core seconds, peak memory and a remark on a failure.
-
-    First it waits for a quiet machine, at most `patience` seconds.
-    """
+def timed(arguments: Sequence[str], cores: Sequence[int], log: Path, limit: float = LIMIT_SECONDS) -> dict[str, Any]:
+    """Run a command on some cores; return its seconds, core seconds, peak memory and a remark on a failure."""
     seconds: dict[int, float] = {}
     peak = 0
-    Patience(patience).wait()
     began = time.perf_counter()
     with ForeignLoad() as load, log.open("wb") as output:
         pin = partial(os.sched_setaffinity, 0, cores) if hasattr(os, "sched_setaffinity") else None
@@ -192,108 +191,121 @@ def evaluated(path: Path, out: Path) -> dict[str, Any]:
     return facts
 
 
-class Race:
-    """Runs of tools on one collection."""
+@dataclass(frozen=True, kw_only=True)
+class ProgramCell(CellTask):
+    """A tool on a text of the pages of a collection, from files to decisions, on pinned cores.
 
-    def __init__(
-        self, name: str, size: int | None, cores: Sequence[int], work: Path, limit: float, warm: set[str]
-    ) -> None:
-        self.name, self.cores, self.work, self.limit = name, cores, work, limit
-        self.warm = warm  # tools that have run
-        self.patience = 0.0 if size else PATIENCE_SECONDS
-        self.pages = work / f"{name}.jsonl"
-        if not self.pages.exists():
-            write_collection(name, self.pages, size)
-        self.texts: dict[str, tuple[Path, dict[str, Any]]] = {}
-        self.documents = sum(1 for _ in documents(self.pages))
+    Attributes
+    ----------
+    collection, tool, text : str
+        Names of the collection, of the tool in `benchmarks.dedup_tools.TOOLS`, and of the part of a page that it reads.
+    pages : str
+        Checksum of the pages.
+    cores : sequence of int
+        Cores of its process.
+    path : Path
+        Pages, or their texts, as JSON lines.
+    work : Path
+        Folder for its output.
+    before : dict
+        Seconds, core seconds and peak memory of the extraction of the texts; empty for HTML.
+    stop : float
+        Seconds after which it is stopped.
+    """
 
-    def rows(self, tools: Sequence[str], known: set[tuple[int, int, int, int]]) -> Iterator[dict[str, Any]]:
-        """Run each tool on each text that it reads, one after the other, and yield its row if it is not known."""
-        for tool in tools:
-            for text in TOOLS[tool].texts:
-                row = {"collection": self.name, "documents": self.documents, "tool": tool, "text": text}
-                if _order(row) not in known:
-                    path, before = (self.pages, {}) if text == "HTML" else self._text(text)
-                    yield row | self._run(tool, path, before)
+    alone: ClassVar[bool] = True
 
-    def _text(self, text: str) -> tuple[Path, dict[str, Any]]:
-        """Return the texts of the pages, and the time and memory of their extraction."""
-        if text not in self.texts:
-            out = self._folder(text)
-            facts = self._timed(text, self.pages, out, self.patience)
-            if facts["failed"]:
-                raise InputError(f"{text} of {self.name} cannot be extracted: {facts['remark']}")
-            self.texts[text] = out / "texts.jsonl", facts
-        return self.texts[text]
+    collection: str
+    tool: str
+    text: str
+    pages: str
+    cores: Sequence[int]
+    path: Path = field(repr=False)
+    work: Path = field(repr=False)
+    before: dict[str, Any] = field(default_factory=dict, repr=False)
+    stop: float = LIMIT_SECONDS
 
-    def _folder(self, name: str) -> Path:
-        out = self.work / self.name / name
-        shutil.rmtree(out, ignore_errors=True)
-        out.mkdir(parents=True)
-        return out
-
-    def _timed(self, name: str, path: Path, out: Path, patience: float = 0) -> dict[str, Any]:
-        command = [sys.executable, "-m", "benchmarks.dedup_tools", name, str(path), str(out)]
-        return timed(command, self.cores, self.work / f"{name}.log", self.limit, patience)
-
-    def _run(self, tool: str, path: Path, before: dict[str, Any]) -> dict[str, Any]:
-        if tool not in self.warm:
-            few = self.work / "few.jsonl"
-            few.write_text("".join(islice(path.open(encoding="utf-8"), FEW)), encoding="utf-8")
-            self._timed(tool, few, self._folder("out"))
-            self.warm.add(tool)
-        out = self._folder("out")
-        facts = self._timed(tool, path, out, self.patience)
+    def __call__(self) -> dict[str, Any]:
+        """Run the tool, after a run on a few documents that compiles and fills caches; return figures and times."""
+        self.work.mkdir(parents=True, exist_ok=True)
+        few = self.work / "few.jsonl"
+        few.write_text("".join(islice(self.path.open(encoding="utf-8"), FEW)), encoding="utf-8")
+        run_program(self.tool, few, self.work, self.cores, self.stop)
+        facts = run_program(self.tool, self.path, self.work, self.cores, self.stop)
         if not facts["failed"]:
-            facts |= evaluated(path, out)
-        if before:
-            facts |= {name: facts[name] + before[name] for name in ("seconds", "core_seconds")}
-            facts["peak_mb"] = max(facts["peak_mb"], before["peak_mb"])
-            facts["remark"] = facts["remark"] or before["remark"]
-        return facts
+            facts |= evaluated(self.path, self.work / "out")
+        if self.before:
+            facts |= {name: facts[name] + self.before[name] for name in ("seconds", "core_seconds")}
+            facts["peak_mb"] = max(facts["peak_mb"], self.before["peak_mb"])
+            facts["remark"] = facts["remark"] or self.before["remark"]
+        slow = facts["remark"].startswith(">")
+        return facts | {"contended": facts["remark"] == "contended", "unfinished": facts["failed"] and not slow}
+
+    def modules(self) -> set[str]:
+        """Return the modules of the programs and of the measurement."""
+        return {"benchmarks.end_to_end", "benchmarks.dedup_tools", "spotsigs.doors.cli"}
 
 
-def write(row: dict[str, Any], folder: Path, cores: int) -> None:
-    """Write a row into the table, without rows of other commits and previous ones of the same tool and text."""
+def run_program(name: str, path: Path, work: Path, cores: Sequence[int], limit: float) -> dict[str, Any]:
+    """Run a tool, or the extraction of a text, in an empty folder ``out``; return what `timed` returns."""
+    out = work / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    command = [sys.executable, "-m", "benchmarks.dedup_tools", name, str(path), str(out)]
+    return timed(command, cores, work / f"{name}.log", limit)
+
+
+def cells_of(
+    name: str, size: int | None, tools: Sequence[str], cores: Sequence[int], work: Path, limit: float
+) -> Iterator[ProgramCell]:
+    """Yield the cells of a collection; the texts of its pages are extracted once."""
+    pages = work / f"{name}.jsonl"
+    if not pages.exists():
+        write_collection(name, pages, size)
+    texts: dict[str, tuple[Path, dict[str, Any]]] = {"HTML": (pages, {})}
+    about: dict[str, Any] = {"collection": name, "pages": checksum(pages), "cores": tuple(cores), "stop": limit}
+    for tool in tools:
+        for text in TOOLS[tool].texts:
+            if text not in texts:
+                folder = work / name / text
+                facts = run_program(text, pages, folder, cores, limit)
+                if facts["failed"]:
+                    raise InputError(f"{text} of {name} cannot be extracted: {facts['remark']}")
+                texts[text] = folder / "out" / "texts.jsonl", facts
+            path, before = texts[text]
+            yield ProgramCell(tool=tool, text=text, path=path, work=work / name / "program", before=before, **about)
+
+
+def rows_of(cells: Sequence[ProgramCell], results: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]) -> list[Row]:
+    """Return the rows of the table: a cell each, with the number of documents of its collection."""
     about = provenance()
-    row |= {"commit": about["commit"], "dirty": about["dirty"], "cores": cores}
-    output = {key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()}
-    print(json.dumps(output), flush=True)
-    earlier = [each for each in rows_of(folder) if each["commit"] == row["commit"] and _order(each) != _order(row)]
-    rows = sorted([*earlier, output], key=_order)
+    shared = {key: about[key] for key in ("commit", "dirty")}
+    rows = []
+    for cell, result in zip(cells, results, strict=True):
+        row = {"collection": cell.collection, "documents": sizes[cell.collection], "tool": cell.tool, "text": cell.text}
+        plain = {key: round(value, 3) if isinstance(value, float) else value for key, value in result.items()}
+        rows.append(row | plain | shared | {"cores": len(cell.cores)})
+    return rows
+
+
+def write(rows: Sequence[Row], folder: Path) -> None:
+    """Write the cells, and the table that is a view of them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_cells(folder, [{"method": f"{row['tool']}, {row['text']}"} | row for row in rows])
     settings = [f"{name}: {tool.settings}." for name, tool in TOOLS.items()]
-    caption = f"From files to kept documents, {cores} cores"
+    caption = f"From files to kept documents, {rows[0]['cores']} cores"
     Table(caption=caption, columns=COLUMNS, rows=rows, notes=[*NOTES, " ".join(settings)]).write(folder, "race")
-    write_json(folder / "race.json", {"rows": rows, **about})
-
-
-def rows_of(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows of a table; none if there is no table."""
-    path = folder / "race.json"
-    return read_json(path)["rows"] if path.exists() else []
-
-
-def _finished(folder: Path, cores: int) -> set[tuple[int, int, int, int]]:
-    """Return the rows that were measured with the same code and cores, and without other processes."""
-    wanted = {"commit": provenance()["commit"], "dirty": False, "cores": cores}
-    rows = (row for row in rows_of(folder) if wanted.items() <= row.items() and row["remark"] != "contended")
-    return {_order(row) for row in rows}
-
-
-def _order(row: dict[str, Any]) -> tuple[int, int, int, int]:
-    texts = ["HTML", *TEXTS]
-    collection, tool = list(COLLECTIONS).index(row["collection"]), list(TOOLS).index(row["tool"])
-    return collection, row["documents"], tool, texts.index(row["text"])
+    write_json(folder / "race.json", provenance())
 
 
 WHOLE = (list(COLLECTIONS), list(TOOLS), None)
 """Values of the options of a complete race."""
 
 
-def committed(folder: Path, results: Path, seconds: float, inputs: Mapping[str, str]) -> str:
+def committed(rows: Sequence[Row], folder: Path, results: Path, seconds: float, inputs: Mapping[str, str]) -> str:
     """Replace the committed results by a copy of those of a complete race; return a sentence."""
     names: dict[str, list[str]] = {"contended": [], "failed": []}
-    for row in rows_of(folder):
+    for row in rows:
         names.get(row["remark"].partition(":")[0], []).append(f"{row['tool']} on {row['text']}, {row['collection']}")
     reasons = problems(provenance(), **names)
     copy = results / "runs/race.writing"
@@ -319,24 +331,32 @@ def main() -> None:
     partial = [f"--{name}" for name in ("collection", "tool", "size") if getattr(chosen, name) not in WHOLE]
     runs, began = ROOT / "results/runs", time.perf_counter()
     out = chosen.out or runs / ("race-trial" if partial else "race")
-    warm: set[str] = set()
+    patience = Patience(0.0 if chosen.size else PATIENCE_SECONDS)
+    finished = FinishedCells(folder=ROOT / "results/cells", workers=1, patience=patience)
+    cells: list[ProgramCell] = []
+    results: list[dict[str, Any]] = []
     inputs: dict[str, str] = {}
+    sizes: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
         work = chosen.work or Path(folder)
         work.mkdir(parents=True, exist_ok=True)
         for name in chosen.collection:
             try:
-                race = Race(name, chosen.size, cores, work, chosen.limit, warm)
-                inputs[name] = checksum(race.pages)
-                for row in race.rows(chosen.tool, _finished(out, len(cores))):
-                    write(row, out, len(cores))  # after each tool: a race takes long
+                for cell in cells_of(name, chosen.size, chosen.tool, cores, work, chosen.limit):
+                    inputs[name] = cell.pages
+                    sizes[name] = sum(1 for _ in documents(work / f"{name}.jsonl"))
+                    [result] = finished.of([cell], f"{cell.tool} on {cell.text}, {name}")
+                    cells.append(cell)
+                    results.append(result)
+                    write(rows_of(cells, results, sizes), out)  # after each tool: a race takes long
             except InputError as error:
                 partial.append(name)
                 print(f"{name} is omitted: {error}", flush=True)
     if (out / "race.md").exists():
         print((out / "race.md").read_text("utf-8"))
     if not chosen.out and not partial:
-        print(committed(out, ROOT / "results", time.perf_counter() - began, inputs))
+        rows = rows_of(cells, results, sizes)
+        print(committed(rows, out, ROOT / "results", time.perf_counter() - began, inputs))
 
 
 if __name__ == "__main__":

@@ -55,10 +55,10 @@ def cell_of(
 
 
 def write_cells(folder: Path, cells: Iterable[Cell]) -> None:
-    """Write ``cells.parquet`` and ``cells.csv``; of equal collection, its seed, method and threshold, the last cell."""
+    """Write ``cells.parquet`` and ``cells.csv``; of equal cells the last one."""
     import pandas as pd
 
-    key = ("collection", "data_seed", "method", "tau", "seed")
+    key = ("collection", "data_seed", "method", "tau", "seed", "threads")
     rows = {tuple(cell.get(name) for name in key): cell for cell in cells}
     frame = pd.DataFrame(list(rows.values()))
     for suffix, write in ((".parquet", frame.to_parquet), (".csv", frame.to_csv)):

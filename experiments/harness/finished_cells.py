@@ -60,7 +60,7 @@ class CellTask(ABC):
 
     @abstractmethod
     def __call__(self) -> dict[str, Any]:
-        """Return the cells as plain values: numbers, texts, lists and dicts."""
+        """Return the cells as plain values: numbers, texts, lists and dicts; those of a failure are ``unfinished``."""
 
     def identity(self) -> dict[str, str]:
         """Return all that identifies the cells besides the code, by name."""
@@ -192,11 +192,11 @@ def alone(task: Callable[[], ResultT], limit: float | None = None) -> ResultT | 
 
 
 def _is_finished(path: Path, task: CellTask) -> bool:
-    """Return whether cells can be read, were not contended and were not stopped at a lower limit."""
+    """Return whether cells can be read, did not fail, were not contended and were not stopped at a lower limit."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))["value"]
         stopped = "over_s" in value and (task.limit is None or task.limit > value["over_s"])
-        return not stopped and not value.get("contended")
+        return not (stopped or value.get("contended") or value.get("unfinished"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
 

@@ -150,12 +150,13 @@ class Work:
         *,
         base: Matcher | None = None,
         limit: float | None = None,
+        threads: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Return time, memory and counts of every method, measured one at a time with the threads of the settings.
+        """Return time, memory and counts of every method, measured one at a time, by default on the settings' threads.
 
         See `TimedCell`. A method that takes more than `limit` seconds is stopped.
         """
-        threads = self.settings.threads or all_cores()
+        threads = threads or self.settings.threads or all_cores()
         tasks = [
             TimedCell(
                 stored=self.read(method),

@@ -114,11 +114,12 @@ def speed(results: Path) -> str:
 
 def joins(results: Path) -> str:
     """Return the seconds of each join, on two threads if the tool has them, with ratios to ours."""
-    cells = pd.read_csv(results / "bench/cells.csv").sort_values("threads", kind="stable")
-    recalls = {(row.tool, row.collection, row.tau): row.recall for row in cells.itertuples()}
+    cells = pd.read_csv(results / "bench/cells.csv").rename(columns={"tool": "method"})
+    cells = cells.sort_values("threads", kind="stable")
+    recalls = {(row.method, row.collection, row.tau): row.recall for row in cells.itertuples()}
     seconds: dict[str, dict[tuple[str, float], float]] = {}
     for row in cells[cells.status == "ok"].itertuples():
-        seconds.setdefault(row.tool, {})[row.collection, row.tau] = row.seconds
+        seconds.setdefault(row.method, {})[row.collection, row.tau] = row.seconds
     approximate = {tool for (tool, *_), recall in recalls.items() if recall < 1}
     ours = seconds["spotsigs_tight"]
     rows = []
@@ -137,7 +138,7 @@ def _join_cell(seconds: float | None, ours: float, recall: Any, approximate: boo
 
 def race(results: Path) -> str:
     """Return what each tool loses and leaves, and its core seconds."""
-    rows = read_json(results / "race/race.json")["rows"]
+    rows = pd.read_csv(results / "race/race.csv", keep_default_na=False).to_dict("records")
     collections = list(dict.fromkeys(row["collection"] for row in rows))
     keys = dict.fromkeys((row["tool"], row["text"]) for row in rows)
     by_key = {(row["collection"], row["tool"], row["text"]): row for row in rows}
@@ -149,10 +150,11 @@ def race(results: Path) -> str:
         cells = [tool, text]
         for name in collections:
             row = by_key.get((name, tool, text))
-            if row is None or row.get("failed"):
+            if row is None or row["kept"] == "":
                 cells += [""] * 3
             else:
-                cells += [percent(row["lost"]), percent(row["left"]), f"{row['core_seconds']:.0f}"]
+                lost, left, seconds = (float(row[figure]) for figure in ("lost", "left", "core_seconds"))
+                cells += [percent(lost), percent(left), f"{seconds:.0f}"]
         lines.append(cells)
     return _markdown_table(titles, lines)
 

@@ -154,7 +154,7 @@ def _draw(folder: Path, table: Table, swept: Sequence[str]) -> Path | None:
     if len({row["tau"] for row in rows if row["row"] == MEASURED} - {None}) < 2:
         return None
     from experiments.show.figures import Mark
-    from experiments.show.views import draw_by_method
+    from experiments.views import draw_by_method
 
     marks: dict[str, list[Mark]] = {}
     for row in rows:

@@ -17,8 +17,8 @@ from experiments.harness.study import Work
 from experiments.harness.timing import cost, quotient
 from experiments.resample import holm, p_differs, positive_pairs
 from experiments.show.pair_lists import PairList, write_pair_lists
-from experiments.show.tables import PUBLISHED, TIMES, TITLES, Column, Table, band_text, titled
-from experiments.show.views import draw_by_method
+from experiments.show.tables import PUBLISHED, TIMES, Table, band_text
+from experiments.views import columns_of, draw_by_method
 from spotsigs.errors import did_you_mean, require
 from spotsigs.evaluation.metrics import ends
 from spotsigs.method import Method
@@ -31,21 +31,10 @@ LEVEL = 0.05
 UNDECIDED = "n.s."
 """Mark of a difference that is not significant after Holm's correction."""
 
-FIRST_HIDDEN = ("difference", "difference_low", "difference_high", "p", "p_holm", "contended", "program", "typed")
-
 CAPTION = (
     "F1 with its 95 % interval, stories lost and duplicates left over the threshold on {}, methods by best F1; a level "
     "line: no threshold"
 )
-
-
-def columns_of(shown: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """Return the columns of a table: those that are shown, and all others of the rows for the csv alone."""
-    unknown = [name for name in shown if name not in TITLES]
-    require(not unknown, f"a table has no column {', '.join(unknown)}; there are {', '.join(TITLES)}")
-    rest = dict.fromkeys([*FIRST_HIDDEN, *(key for row in rows for key in row)])
-    hidden = (name for name in rest if name not in shown and any(name in row for row in rows))
-    return titled(*shown) + [Column(name=name) for name in hidden]
 
 
 @dataclass(frozen=True)
@@ -67,6 +56,8 @@ class OnCollection:
         Results of `experiments.harness.timing.TimedCell` by label and row.
     parse_ms : mapping of str to float or None
         Milliseconds of the extraction.
+    added : list of dict
+        Rows that the study computes besides.
     """
 
     work: Work
@@ -75,11 +66,21 @@ class OnCollection:
     columns: Mapping[str, Mapping[str, Any]]
     times: Mapping[tuple[str, str], Cell] = field(default_factory=dict)
     parse_ms: Mapping[str, float | None] = field(default_factory=dict)
+    added: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         """Name of the collection."""
         return self.work.settings.names["data"]
+
+    def rows(self, *, best: bool = False) -> list[dict[str, Any]]:
+        """Return the cells with the columns of the study, those at the best threshold of each method or at all."""
+        measured = [
+            {**curve.row(at), **self.columns[label], "collection": self.name}
+            for label, curve in self.curves.items()
+            for at in ([curve.best] if best or not curve.taus else range(len(curve.rows)))
+        ]
+        return [*measured, *self.added]
 
 
 @dataclass(frozen=True, kw_only=True)

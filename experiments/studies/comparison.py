@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from hydra.utils import get_method
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, method_of
@@ -17,8 +18,8 @@ from experiments.harness.curves import STEP, Curve, compared, paired_samples, po
 from experiments.harness.method_choices import chosen_collections, chosen_methods, composed_methods, of_collection
 from experiments.harness.study import Work
 from experiments.resample import resampled_fact
-from experiments.show.views import View, finite
 from experiments.studies.compared_methods import OnCollection, TableOfMethods
+from experiments.views import View, facts_of, finite
 from spotsigs.errors import InputError, require
 from spotsigs.method import Method
 from spotsigs.options import plain
@@ -72,7 +73,8 @@ class MethodComparison(Experiment):
     Attributes
     ----------
     methods : dict of str to dict
-        Methods by label; if empty, those that the command line chooses.
+        Methods by label; if empty, those that the command line chooses. A method with lists of values, as in
+        ``matcher.l: [16, 32]``, runs with each; its labels are then ``method, l=16`` and so on.
     shared : dict of str to object
         Groups and keys of all methods that do not set them; `fixed` has those that none can set.
     panels : dict of str to dict
@@ -87,6 +89,11 @@ class MethodComparison(Experiment):
         that cannot be fetched are omitted. The names of facts then begin with that of the collection.
     comparisons : dict of str to dict
         Attributes of `Gap` by the name of the fact.
+    facts : dict of str to dict
+        Attributes of `experiments.views.FactView` by the name of the fact.
+    added : str
+        Function of what is no grid, by its module and name, or empty: it returns further rows from the `Work`, the
+        methods by label, and the rows of a collection.
     spread : dict of str to list of str
         Facts that give the largest minus the smallest best F1 of the methods, by name, without the listed methods.
     step : float
@@ -111,6 +118,8 @@ class MethodComparison(Experiment):
     table: dict[str, Any] = field(default_factory=dict)
     further: dict[str, dict[str, Any]] = field(default_factory=dict)
     comparisons: dict[str, dict[str, Any]] = field(default_factory=dict)
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    added: str = ""
     spread: dict[str, list[str]] = field(default_factory=dict)
     step: float = STEP
     coarse: float = 0
@@ -163,9 +172,11 @@ class MethodComparison(Experiment):
         """Yield label, name, added choices, and columns of each method in each panel and at each point of a grid."""
         grids = [view.get("grid", {}) for view in self.figures.values()] or [{}]
         for (panel, choices), name in product((self.panels or {"": {}}).items(), self.methods):
+            lists = {key: value for key, value in self.methods[name].items() if isinstance(value, list)}
             for grid in grids:
-                for values in product(*grid.values()):
-                    added = dict(zip(grid, values, strict=True))
+                swept = lists | grid
+                for values in product(*swept.values()):
+                    added = dict(zip(swept, values, strict=True))
                     columns = {key.rpartition(".")[2]: value for key, value in added.items()}
                     words = [panel, *(f"{key}={plain(value)}" for key, value in columns.items())]
                     label = ", ".join([name, *filter(None, words)])
@@ -176,8 +187,8 @@ class MethodComparison(Experiment):
         methods, columns = dict[str, Method](), dict[str, Cell]()
         for label, name, added, values in self._runs():
             if added.get("idf_min", 0) < added.get("idf_max", 1):
-                choices = self.shared | self.methods[name]
-                methods[label] = method_of(choices, settings, label=name, **self.fixed, **added)
+                single = {key: value for key, value in self.methods[name].items() if key not in added}
+                methods[label] = method_of(self.shared | single, settings, label=name, **self.fixed, **added)
                 columns[label] = values
         return methods, columns
 
@@ -197,6 +208,8 @@ class MethodComparison(Experiment):
         curves = {label: pooled([each[label] for each in every]) for label in methods}
         columns = {label: columns.get(label, {"of": label, "panel": "", "grid": "{}"}) for label in methods}
         part = OnCollection(work, methods, curves, columns)
+        if self.added:
+            part.added.extend(get_method(self.added)(work, methods, part.rows()))
         return TableOfMethods(**self.table).with_times(part) if self.table else part
 
     def _curves(self, work: Work, methods: Mapping[str, Method], name: str) -> dict[str, Curve]:
@@ -216,14 +229,8 @@ class MethodComparison(Experiment):
         return {label: curves[label] for label in methods}
 
     def _drawn(self, name: str, view: View, parts: list[OnCollection]) -> str:
-        rows: Sequence[Mapping[str, Any]] = [
-            {**curve.row(at), **part.columns[label]} | {"collection": part.name}
-            for part in parts
-            for label, curve in part.curves.items()
-            if part.columns[label]["grid"] == str(view.grid)
-            for at in ([curve.best] if view.dots or not curve.taus else range(len(curve.rows)))
-        ]
-        rows = view.drawn(rows)
+        every = [row for part in parts for row in part.rows(best=view.dots) if row["grid"] == str(view.grid)]
+        rows = view.drawn(every)
         drawn = next(part.work for part in parts if part.name == rows[0]["collection"])
         shown = dict.fromkeys(row["collection"] for row in rows)
         seeds = {name: len(self._seeds(name)) for name in shown}
@@ -244,6 +251,8 @@ class MethodComparison(Experiment):
                     fact = curve.fact(f"{prefix}{label}: {name}, tau {tau:g}", measure, at)
                     if fact.value == fact.value:
                         yield fact
+        for fact in facts_of(self.facts, part.rows()):
+            yield replace(fact, name=f"{prefix}{fact.name}")
         for name, gap in self.comparisons.items():
             fact = Gap(**gap).fact(f"{prefix}{name}", curves)
             if np.isfinite(fact.value):  # a ratio to 0 is none

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.bench import TRIAL, Bench, Cell, joins_table, plan, write_tables
+from benchmarks.bench import TRIAL, ToolCell, joins_table, measured, named, plan, rows, too_slow, write_tables
 from benchmarks.join_tools import TOOLS, UnavailableError, agreement
 from data.collections.wt10g_like import Wt10gLike
+from experiments.harness.finished_cells import FinishedCells
 from spotsigs.matching.prefix_join import self_join
 
 ROOT = Path(__file__).parents[2]
@@ -49,13 +48,13 @@ def test_agreement_counts_pairs_in_any_order(vectors):
 
 def cells(**seconds):
     """Return cells by name: ``{"tool | tau | collection | threads": seconds}``."""
-    rows = []
+    every = []
     for name, value in seconds.items():
         tool, tau, where, threads = name.split(" | ")
-        row = {"collection": where, "tool": tool, "tau": float(tau), "threads": int(threads), "status": "ok"}
-        rows.append(row | {"seconds": value, "peak_mb": 100.0, "recall": 0.5, "contended": tool == "rensa"})
-    rows.append(rows[0] | {"tool": "datasketch", "status": "limit", "reason": "> 90 s"})
-    return pd.DataFrame(rows)
+        row = {"collection": where, "method": tool, "tau": float(tau), "threads": int(threads), "status": "ok"}
+        every.append(row | {"seconds": value, "peak_mb": 100.0, "recall": 0.5, "contended": tool == "rensa"})
+    every.append(every[0] | {"method": "datasketch", "status": "limit", "reason": "> 90 s"})
+    return pd.DataFrame(every)
 
 
 def test_the_table_compares_with_our_join():
@@ -69,49 +68,52 @@ def test_the_table_compares_with_our_join():
     assert [column.name for column in table.columns] == ["collection", "tool", "threads", "0.9", "0.5", "peak_mb"]
 
 
-def test_tools_that_would_take_too_long_are_omitted(tmp_path):
-    bench = Bench(tmp_path)
+def cell(collection, tool, tau, threads):
+    return ToolCell(collection=collection, tool=tool, tau=tau, threads=threads)
+
+
+def test_tools_that_would_take_too_long_are_omitted():
     ok = {"status": "ok", "seconds": 20.0, "prepare_seconds": 0.0, "contended": False}
-    bench.done[Cell("short 100k", "datasketch", 0.9, 1)] = ok
-    bench.measure(Cell("short 1.17M", "datasketch", 0.9, 1))
-    bench.measure(Cell("short 1.17M", "datasketch", 0.5, 1))
-    reasons = [result.get("reason") for result in bench.done.values()]
-    assert reasons == [None, "> 90 s expected", "too slow at tau 0.9"]
-    bench.done[Cell("short 100k", "rensa", 0.9, 2)] = {"status": "limit", "reason": "> 90 s"}
-    bench.measure(Cell("long 100k", "rensa", 0.9, 2))
-    assert bench.done[Cell("long 100k", "rensa", 0.9, 2)]["reason"] == "too slow on short 100k"
+    done = {cell("short 100k", "datasketch", 0.9, 1): ok}
+    for tau, reason in ((0.9, "> 90 s expected"), (0.5, "too slow at tau 0.9")):
+        larger = cell("short 1.17M", "datasketch", tau, 1)
+        assert too_slow(larger, done) == reason
+        done[larger] = {"status": "omitted", "reason": reason}
+    done[cell("short 100k", "rensa", 0.9, 2)] = {"status": "limit", "reason": "> 90 s"}
+    assert too_slow(cell("long 100k", "rensa", 0.9, 2), done) == "too slow on short 100k"
+    assert too_slow(cell("long 100k", "rensa", 0.9, 1), done) == ""
 
 
-def test_finished_cells_are_read_and_their_seconds_counted(tmp_path):
-    cell = Cell("short 20k", "spotsigs_tight", 0.9, 2)
-    first, again, begun, run = Bench(tmp_path), Bench(tmp_path), [], subprocess.run
-
-    def measured(command, **more):
-        if "benchmarks.join_tools" not in command:
-            return run(command, **more)
-        begun.append(command)
-        return subprocess.CompletedProcess(command, 0, '{"status": "ok", "contended": false}', "")
-
-    with patch("subprocess.run", measured):
-        first.measure(cell)
-        again.measure(cell)
-    assert len(begun) == 1
-    assert again.done == first.done
-    assert again.seconds == first.seconds > 0
+def test_a_measured_cell_is_a_row_and_is_not_measured_again(tmp_path):
+    one, finished = cell(TRIAL, "spotsigs_tight", 0.9, 1), FinishedCells(folder=tmp_path, workers=1)
+    first = measured(one, {}, finished)
+    assert first["status"] == "ok"
+    assert first["process_seconds"] > first["seconds"] > 0
+    path = finished.path(one)
+    if first["contended"]:  # it would be measured again
+        path.write_text(path.read_text().replace('"contended": true', '"contended": false'))
+    again = measured(one, {}, FinishedCells(folder=tmp_path, workers=1))
+    assert {**again, "contended": first["contended"]} == first
+    [row] = rows({one: first})
+    assert (row["collection"], row["method"], row["tau"], row["threads"]) == (TRIAL, "spotsigs_tight", 0.9, 1)
+    assert row["pairs"] > 1000
 
 
-def test_disturbed_and_failed_cells_are_named(tmp_path):
-    bench = Bench(tmp_path)
-    states = ({"status": "ok", "contended": True}, {"status": "failed"}, {"status": "limit"}, {"status": "omitted"})
-    bench.done = {Cell("short 20k", "rensa", 0.9, threads): state for threads, state in enumerate(states)}
-    assert bench.named(contended=True) == ["short 20k rensa 0.9 0"]
-    assert bench.named(status="failed") == ["short 20k rensa 0.9 1"]
+def test_a_tool_that_fails_is_named_and_not_finished(tmp_path):
+    unknown, finished = cell(TRIAL, "no such tool", 0.9, 1), FinishedCells(folder=tmp_path, workers=1)
+    for _ in range(2):
+        failed = measured(unknown, {}, finished)
+        assert (failed["status"], failed["reason"]) == ("failed", "KeyError: 'no such tool'")
+    assert [entry["kept"] for entry in finished.log] == [False, False]
+    done = {cell("short 20k", "rensa", 0.9, 0): {"status": "ok", "contended": True}, unknown: failed}
+    assert named(done, contended=True) == ["short 20k rensa 0.9 0"]
+    assert named(done, status="failed") == ["short 20k no such tool 0.9 1"]
 
 
 def test_the_plan_can_be_narrowed():
     assert len(plan([], [], [])) == len(set(plan([], [], []))) > 80
-    assert plan([TRIAL], ["rensa"], [0.9]) == [Cell(TRIAL, "rensa", 0.9, 2)]
-    assert not any(cell.collection == TRIAL for cell in plan([], [], []))
+    assert plan([TRIAL], ["rensa"], [0.9]) == [cell(TRIAL, "rensa", 0.9, 2)]
+    assert not any(each.collection == TRIAL for each in plan([], [], []))
 
 
 def test_the_committed_tables_are_those_of_the_committed_cells(tmp_path):
@@ -122,8 +124,8 @@ def test_the_committed_tables_are_those_of_the_committed_cells(tmp_path):
     for name in ("bench.csv", "bench.md", "seconds.csv"):
         assert (tmp_path / name).read_bytes() == (committed / name).read_bytes()
     page = (ROOT / "docs/performance.md").read_text("utf-8")
-    rows = pd.read_csv(committed / "bench.csv").query("tool == 'spotsigs_tight' and threads == 2")
-    shown = rows.set_index("collection")
+    table = pd.read_csv(committed / "bench.csv").query("tool == 'spotsigs_tight' and threads == 2")
+    shown = table.set_index("collection")
     for collection, tau in (
         ("short 100k", "0.9"),
         ("short 1.17M", "0.9"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import naive
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks import end_to_end as race
@@ -121,26 +122,6 @@ def test_a_stopped_race_stops_its_tool(tmp_path, monkeypatch):
     assert all(child.status() == race.psutil.STATUS_ZOMBIE or child.wait(5) is not None for child in started)
 
 
-def test_rows_of_previous_races_are_kept_unless_they_ran_again(tmp_path, monkeypatch):
-    row = {"collection": "package_docs_html", "documents": 200, "tool": "rensa", "text": "whole page", "seconds": 1.0}
-    other = {"tool": "SpotSigs", "text": "HTML"}
-    for changed in ({}, {"documents": 100}, {"collection": "newsframes"}, other, {"seconds": 2.0}):
-        race.write(row | changed, tmp_path, 2)
-    rows = json.loads((tmp_path / "race.json").read_text())["rows"]
-    actual = [(row["collection"], row["documents"], row["tool"], row["seconds"]) for row in rows]
-    assert actual == [
-        ("newsframes", 200, "rensa", 1.0),
-        ("package_docs_html", 100, "rensa", 1.0),
-        ("package_docs_html", 200, "SpotSigs", 1.0),
-        ("package_docs_html", 200, "rensa", 2.0),
-    ]
-    assert len((tmp_path / "race.csv").read_text().splitlines()) == 5
-    monkeypatch.setattr(race, "provenance", lambda: ABOUT)
-    race.write(row, tmp_path, 2)
-    [left] = race.rows_of(tmp_path)
-    assert left["commit"] == ABOUT["commit"]
-
-
 MACHINE = {"processor": "some", "cores": 2}
 ABOUT = {"command": ["end_to_end.py"], "commit": "1a" * 20, "dirty": False, "machine": MACHINE}
 
@@ -153,9 +134,16 @@ def test_a_race_replaces_results_if_no_row_is_contended_or_failed(tmp_path, monk
     for module in (race, manifest):
         monkeypatch.setattr(module, "provenance", lambda: ABOUT)
     runs = tmp_path / "runs/race"
-    row = {"collection": "newsframes", "documents": 9, "tool": "rensa", "text": "whole page", "remark": remark}
-    race.write(row, runs, 2)
-    stated = race.committed(runs, tmp_path, 1.5, {"newsframes": "2b"})
+    row = {
+        "collection": "newsframes",
+        "documents": 9,
+        "tool": "rensa",
+        "text": "whole page",
+        "remark": remark,
+        "cores": 2,
+    }
+    race.write([row], runs)
+    stated = race.committed([row], runs, tmp_path, 1.5, {"newsframes": "2b"})
     assert runs.exists()
     assert (tmp_path / "race").exists() == (reason is None)
     assert (tmp_path / "variants/race/race.json").exists() == (reason is not None)
@@ -169,19 +157,48 @@ def test_a_race_replaces_results_if_no_row_is_contended_or_failed(tmp_path, monk
         assert manifest.PRODUCERS[2] == rows["race/race.json"].command
 
 
-def test_a_tool_runs_on_few_documents_once(tmp_path, monkeypatch):
+def test_a_tool_runs_on_few_documents_first_and_texts_are_extracted_once(tmp_path, monkeypatch):
     ran = []
 
-    def timed(command, cores, log, limit, patience):
+    def timed(command, cores, log, limit):
         ran.append((command[3], Path(command[4]).name))
         (Path(command[5]) / "texts.jsonl").write_text("{}\n" * 99)
         return {"failed": False, "remark": "", "seconds": 1.0, "core_seconds": 1.0, "peak_mb": 1.0}
 
     monkeypatch.setattr(race, "timed", timed)
-    monkeypatch.setattr(race, "evaluated", lambda path, out: {})
+    monkeypatch.setattr(race, "evaluated", lambda path, out: {"kept": 7})
     monkeypatch.setattr(race, "write_collection", lambda name, path, size: path.write_text("{}\n" * 99))
-    warm = set()
-    for name in race.COLLECTIONS:
-        list(race.Race(name, None, [0], tmp_path, 9.0, warm).rows(["SpotSigs", "rensa"], set()))
-    assert Counter(ran)["SpotSigs", "few.jsonl"] == Counter(ran)["rensa", "few.jsonl"] == 1
-    assert Counter(tool for tool, _ in ran)["rensa"] == 5
+    cells = list(race.cells_of("newsframes", None, ["SpotSigs", "rensa"], [0], tmp_path, 9.0))
+    assert ran == [("main content", "newsframes.jsonl"), ("whole page", "newsframes.jsonl")]
+    assert [(cell.tool, cell.text) for cell in cells] == [
+        *(("SpotSigs", text) for text in ("HTML", "main content")),
+        *(("rensa", text) for text in ("whole page", "main content")),
+    ]
+    results = [cell() for cell in cells]
+    assert ran[2:4] == [("SpotSigs", "few.jsonl"), ("SpotSigs", "newsframes.jsonl")]
+    assert [result["seconds"] for result in results] == [1.0, 2.0, 2.0, 2.0]
+    rows = race.rows_of(cells, results, {"newsframes": 99})
+    race.write(rows, tmp_path / "out")
+    table = pd.read_csv(tmp_path / "out/cells.csv")
+    assert table[["method", "kept", "documents"]].to_numpy().tolist()[0] == ["SpotSigs, HTML", 7, 99]
+    assert len(table) == len((tmp_path / "out/race.csv").read_text().splitlines()) - 1 == 4
+
+
+@pytest.mark.parametrize(
+    ("facts", "finished"),
+    [
+        ({"remark": ""}, True),
+        ({"remark": "contended"}, False),
+        ({"remark": "failed: no", "failed": True}, False),
+        ({"remark": "> 9 s", "failed": True}, True),
+    ],
+)
+def test_a_failed_or_disturbed_run_is_measured_again(tmp_path, monkeypatch, facts, finished):
+    times = {"failed": False, "seconds": 1.0, "core_seconds": 1.0, "peak_mb": 1.0}
+    monkeypatch.setattr(race, "timed", lambda *_: times | facts)
+    monkeypatch.setattr(race, "evaluated", lambda path, out: {"kept": 7})
+    (tmp_path / "pages").write_text("{}\n")
+    about = {"collection": "newsframes", "pages": "1a", "cores": (0,), "path": tmp_path / "pages", "work": tmp_path}
+    value = race.ProgramCell(tool="rensa", text="whole page", **about)()
+    assert (value["contended"], value["unfinished"]) == (facts["remark"] == "contended", "no" in facts["remark"])
+    assert finished == (not value["contended"] and not value["unfinished"])

@@ -27,7 +27,7 @@ from experiments.studies.arithmetic import examples, narrow_boundaries, violatio
 from experiments.studies.comparison import MethodComparison
 from experiments.studies.figure4 import cosine_within
 from experiments.studies.partition_sizes import pairs_to_compare, partition_sizes
-from experiments.studies.threads import thread_counts
+from experiments.studies.timed_methods import thread_counts
 from spotsigs.errors import InputError
 from spotsigs.matching.partitions import partition_boundaries
 from spotsigs.options import plain

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from experiments.show.figures import Mark, Panel, Point, draw_bars, draw_dots, draw_lines
 from experiments.show.tables import COLUMN, Column, Table
-from experiments.show.views import View
+from experiments.views import View
 
 TABLE = Table(
     caption="Table 2: 50 % of A & B_c #1 {x} ~ ^ \\",

@@ -1,0 +1,327 @@
+"""Views of cells, declared in the YAML of a study: figures by what is on their axes, tables by columns, and facts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from experiments.claims.facts import Fact
+from experiments.harness.timing import quotient
+from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
+from experiments.show.tables import TIMES, TITLES, Column, titled
+from spotsigs.errors import require
+
+Row = Mapping[str, Any]
+"""A cell with the columns that a study adds."""
+
+LOWEST, HIGHEST = "lowest", "highest"
+"""Values of a column in `FactView.of`: the lowest and the highest of the rows that have the other values."""
+
+SHARED = ("collection", "data_seed", "of", "panel", "tau", "threads", "l")
+"""Columns in which the two rows of a ratio agree unless `FactView.over` has them."""
+
+FIRST_HIDDEN = ("difference", "difference_low", "difference_high", "p", "p_holm", "contended", "program", "typed")
+"""First columns of a table that the csv alone has."""
+
+
+def columns_of(shown: Sequence[str], rows: Sequence[Row]) -> list[Column]:
+    """Return the columns of a table: those that are shown, and all others of the rows for the csv alone."""
+    unknown = [name for name in shown if name not in TITLES]
+    require(not unknown, f"a table has no column {', '.join(unknown)}; there are {', '.join(TITLES)}")
+    rest = dict.fromkeys([*FIRST_HIDDEN, *(key for row in rows for key in row)])
+    hidden = (name for name in rest if name not in shown and any(name in row for row in rows))
+    return titled(*shown) + [Column(name=name) for name in hidden]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactView:
+    """Facts of the rows of a study: a figure, its mean over other rows, or its ratio to that of another row.
+
+    The name of a fact is a format of the columns of its row. A ratio of times is left out if other processes were
+    active, and is a lower bound if its first run was stopped, see `experiments.harness.timing.quotient`.
+
+    Attributes
+    ----------
+    of : dict of str to object
+        Values of columns of the rows: one value, a list of values, `LOWEST` or `HIGHEST`.
+    column : str
+        Figure.
+    over : dict of str to object or None
+        Columns in which the other row of a ratio differs, with its values; None: no ratio.
+    inverse : bool
+        Divide the other row by this one.
+    per : str
+        Column of the row that divides the value.
+    mean : str
+        Column over whose values the rows are averaged; their range is the interval.
+    into : str
+        Column of the row that receives the value, for tables and figures.
+    same : bool
+        The only fact is whether all rows have the same value.
+    reached : dict of str to object
+        The only fact is where values reach ``at_least`` for good: the lowest ``column`` from which on they do, else
+        ``value``, which is printed as ``text``.
+    """
+
+    of: dict[str, Any] = field(default_factory=dict)
+    column: str = "total_ms"
+    over: dict[str, Any] | None = None
+    inverse: bool = False
+    per: str = ""
+    mean: str = ""
+    into: str = ""
+    same: bool = False
+    reached: dict[str, Any] = field(default_factory=dict)
+
+    def facts(self, name: str, rows: Sequence[dict[str, Any]]) -> Iterator[Fact]:
+        """Yield the facts of rows, which receive the column `into`."""
+        values = [(row, self._value(name, row, rows)) for row in self._chosen(rows) if self._is_comparable(row, rows)]
+        for row, fact in values if self.into else ():
+            if fact is not None and not fact.text:
+                row |= {self.into: fact.value, f"{self.into}_low": fact.low, f"{self.into}_high": fact.high}
+        known = [(row, fact) for row, fact in values if fact is not None]
+        if self.same:
+            if len(known) > 1:
+                yield Fact(name=name, value=len({fact.value for _, fact in known}) == 1)
+        elif self.reached:
+            if known and len(known) == len(values):
+                yield self._reached(name, self._averaged(known))
+        else:
+            for row, fact in self._averaged(known):
+                if self.over is None or self._other(row, rows) is not row:
+                    yield replace(fact, name=name.format(**row))
+
+    def _chosen(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        chosen = list(rows)
+        for key, value in sorted(self.of.items(), key=lambda item: item[1] in (LOWEST, HIGHEST)):
+            of_key = [row.get(key) for row in chosen]
+            if value in (LOWEST, HIGHEST):
+                known = [each for each in of_key if each is not None]
+                wanted = [(min if value == LOWEST else max)(known)] if known else []
+            else:
+                wanted = value if isinstance(value, list) else [value]
+            chosen = [row for row, each in zip(chosen, of_key, strict=True) if each in wanted]
+        return chosen
+
+    def _other(self, row: Row, rows: Sequence[Row]) -> Row | None:
+        wanted = {key: row.get(key) for key in SHARED} | (self.over or {})
+        return next((one for one in rows if all(one.get(key) == value for key, value in wanted.items())), None)
+
+    def _is_comparable(self, row: Row, rows: Sequence[Row]) -> bool:
+        """Return whether the row that divides this one was measured to its end."""
+        other = None if self.over is None else row if self.inverse else self._other(row, rows)
+        return self.over is None or (other is not None and not other.get("over_s"))
+
+    def _value(self, name: str, row: Row, rows: Sequence[Row]) -> Fact | None:
+        if self.over is None:
+            value = row.get(self.column)
+            fact = None if value is None else Fact(name=name, value=float(value))
+        else:
+            other = self._other(row, rows)
+            fact = None if other is None else self._ratio(name, row, other)
+        if fact is None or not self.per:
+            return fact
+        by = max(row[self.per], 1)
+        low, high = (end if end is None else end / by for end in (fact.low, fact.high))
+        return replace(fact, value=fact.value / by, low=low, high=high)
+
+    def _ratio(self, name: str, row: Row, other: Row) -> Fact | None:
+        one, two = (other, row) if self.inverse else (row, other)
+        if self.column in TIMES:
+            return quotient(name, dict(one), dict(two), self.column)
+        above, below = one.get(self.column), two.get(self.column)
+        return Fact(name=name, value=above / below) if above is not None and below else None
+
+    def _averaged(self, known: Sequence[tuple[dict[str, Any], Fact]]) -> list[tuple[dict[str, Any], Fact]]:
+        if not self.mean:
+            return list(known)
+        groups: dict[tuple[Any, ...], list[tuple[dict[str, Any], Fact]]] = {}
+        for row, fact in known:
+            key = tuple(row.get(name) for name in SHARED if name != self.mean)
+            groups.setdefault(key, []).append((row, fact))
+        averaged = []
+        for (first, fact), *more in groups.values():
+            values = [fact.value, *(each.value for _, each in more)]
+            mean = sum(values) / len(values)
+            averaged.append((first, replace(fact, value=mean, low=min(values), high=max(values))))
+        return averaged
+
+    def _reached(self, name: str, known: Sequence[tuple[Row, Fact]]) -> Fact:
+        column, least = self.reached["column"], self.reached["at_least"]
+        below = [row[column] for row, fact in known if fact.value < least]
+        enough = [row[column] for row, _ in known if not below or row[column] > max(below)]
+        if enough:
+            return Fact(name=name, value=min(enough))
+        return Fact(name=name, value=self.reached["value"], text=self.reached["text"])
+
+
+def facts_of(declared: Mapping[str, Mapping[str, Any]], rows: Sequence[dict[str, Any]]) -> list[Fact]:
+    """Return the facts of rows by the names and attributes of `FactView`."""
+    return [fact for name, attributes in declared.items() for fact in FactView(**attributes).facts(name, rows)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """A figure of rows of cells.
+
+    Attributes
+    ----------
+    caption : str
+        Caption; the names of the collections follow.
+    marked : str
+        Sentence on the published values, if one of them is drawn.
+    x : str
+        Column on the x axis.
+    y : dict of str to str
+        Columns on the y axis by title; each is a line of its own.
+    series, panel : str
+        Formats of the names of lines and panels, of the columns of a row and ``measure``, the title of y.
+    dots : bool
+        Draw a line of text for each series, with a dot at x of its best threshold and the interval, instead of lines.
+    grid : dict of str to list
+        Groups and keys, and the values at which all methods run for this figure.
+    axes : dict of str to object
+        Attributes of `Panel`, the same for all.
+    panels : dict of str to dict
+        Attributes of single panels, by name.
+    mean : str
+        Column over whose values the rows of a line are averaged; bars are then their range.
+    computed : list of str
+        Lines that are computed, not measured: they have no markers.
+    marks : dict of str to list of dict
+        Published values, attributes of `Mark`, by panel.
+    columns : int or None
+        Panels in a row; None: all.
+    omitted : list of str
+        Collections that are not drawn if there are others.
+    """
+
+    caption: str = ""
+    marked: str = ""
+    x: str = "tau"
+    y: dict[str, str] = field(default_factory=lambda: {"F1": "f1"})
+    series: str = "{of}"
+    panel: str = "{collection}"
+    dots: bool = False
+    grid: dict[str, list[Any]] = field(default_factory=dict)
+    axes: dict[str, Any] = field(default_factory=dict)
+    panels: dict[str, dict[str, Any]] = field(default_factory=dict)
+    mean: str = ""
+    computed: list[str] = field(default_factory=list)
+    marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    columns: int | None = None
+    omitted: list[str] = field(default_factory=list)
+
+    def drawn(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """Return the rows that the figure has."""
+        return [row for row in rows if row["collection"] not in self.omitted] or rows
+
+    def points(self, rows: Iterable[Row]) -> Iterator[Point]:
+        """Yield the points of rows that have a value of y; a row without one of x is a level line."""
+        known = list(rows)
+        level = [] if self.dots else sorted({row[self.x] for row in known} - {None})
+        groups: dict[Any, list[Point]] = {}
+        for row in known:
+            for title, key in self.y.items():
+                if not self.dots and key not in row:
+                    continue
+                names, of = {**row, "measure": title}, self.x if self.dots else key
+                low, high = _interval(row, of)
+                x_low, x_high = (None, None) if self.dots else _interval(row, self.x)
+                for x in level if row[self.x] is None else [row[self.x]]:
+                    point = Point(
+                        panel=self.panel.format(**names),
+                        series=self.series.format(**names),
+                        x=finite(x),
+                        y=0 if self.dots else finite(row[key]),
+                        low=low,
+                        high=high,
+                        x_low=x_low,
+                        x_high=x_high,
+                    )
+                    same = (point.panel, point.series, x) if self.mean else len(groups)
+                    groups.setdefault(same, []).append(point)
+        yield from (_mean_of(points) if self.mean else points[0] for points in groups.values())
+
+    def draw(self, path: Path, rows: Sequence[Row], caption: str) -> None:
+        """Draw rows and write the files of a figure."""
+        points = list(self.points(rows))
+        panels = [
+            Panel(name=name, marks=[Mark(**mark) for mark in self.marks.get(name, [])], **self._axes(name))
+            for name in dict.fromkeys(point.panel for point in points)
+        ]
+        if self.dots:
+            draw_dots(path, panels, points, caption)
+        else:
+            draw_lines(path, panels, points, caption, columns=self.columns, computed=self.computed)
+
+    def _axes(self, panel: str) -> dict[str, Any]:
+        return {**self.axes, **self.panels.get(panel, {})}
+
+    def full_caption(self, rows: Sequence[Mapping[str, Any]]) -> str:
+        """Return the caption with the sentence on published values that are drawn, and the collections."""
+        marked = any(point.panel in self.marks for point in self.points(rows))
+        *others, last = dict.fromkeys(str(row["collection"]) for row in rows)
+        collections = f"{', '.join(others)} and {last}" if others else last
+        return "; ".join([self.caption, *([self.marked] if marked and self.marked else []), collections])
+
+
+def _mean_of(points: Sequence[Point]) -> Point:
+    """Return the mean of points of one x, with their range; a single point has no range."""
+    values = [point.y for point in points]
+    low, high = (min(values), max(values)) if len(values) > 1 else (None, None)
+    return replace(points[0], y=sum(values) / len(values), low=low, high=high)
+
+
+def draw_by_method(
+    path: Path,
+    rows: Sequence[Mapping[str, Any]],
+    lines: Mapping[str, str],
+    caption: str,
+    *,
+    marks: Mapping[str, Sequence[Mark]] | None = None,
+    beside: str = "",
+) -> None:
+    """Draw columns of rows over ``tau``, a panel for each ``method``, in the order of their best F1.
+
+    A row without a threshold is a level line. The names of columns are given by the titles of their lines, the
+    published values by method; the F1 of the method `beside` is in the panels of all others, too.
+    """
+    taus = sorted({row["tau"] for row in rows} - {None}) or [0.0, 1.0]
+    methods: dict[str, list[Mapping[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: row["tau"] or 0):
+        methods.setdefault(row["method"], []).append(row)
+    order = sorted(methods, key=lambda name: -max(finite(row["f1"]) for row in methods[name]))
+    other = f"F1 of {beside}"
+    of_panels = [(name, name, title, key) for name in order for title, key in lines.items()]
+    of_panels += [(name, beside, other, "f1") for name in order if beside not in ("", name)]
+    points = [
+        Point(panel=panel, series=series, x=tau, y=finite(row[key]), low=low, high=high)
+        for panel, name, series, key in of_panels
+        for row in methods[name]
+        for low, high in [_interval(row, key) if key == "f1" and series != other else (None, None)]
+        for tau in (taus if row["tau"] is None else [row["tau"]])
+        if key == "f1" or (row[key] is not None and not math.isnan(row[key]))
+    ]
+    ticks = taus if len(taus) < 6 else ()
+    panels = [
+        Panel(
+            name=name, x_label="τ", y_label="", y_range=(-0.02, 1.05), x_ticks=ticks, marks=(marks or {}).get(name, ())
+        )
+        for name in order
+    ]
+    across = min(len(panels), 3 if len(panels) <= 9 else 5)
+    draw_lines(path, panels, points, caption, columns=across, size=(2.7, 2.1), computed=[other])
+
+
+def _interval(row: Mapping[str, Any], key: str) -> tuple[float | None, float | None]:
+    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
+    return (None if low is None else finite(low)), (None if high is None else finite(high))
+
+
+def finite(value: Any) -> float:
+    """Return a figure, or 0 if it is undefined (no pair was reported)."""
+    return 0.0 if value is None or math.isnan(value) else float(value)
