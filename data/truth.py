@@ -1,10 +1,10 @@
-"""Truth in a file of its own: clusters, judged pairs, or the qrels of TREC."""
+"""Truth of a user's pages: labels of the pages, or a file of clusters, judged pairs, or the qrels of TREC."""
 
 from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -15,29 +15,33 @@ from numpy.typing import NDArray
 
 from spotsigs.contracts import Collection, Shard
 from spotsigs.errors import InputError, counted, reason, require
+from spotsigs.formats.file_collection import FileCollection
 from spotsigs.formats.input_files import InputFile
 from spotsigs.records import Document, IntArray, JudgedPairs, Skipped, Truth
 
 COLUMNS = {2: "id, cluster", 3: "id, id, grade", 4: "the id, 0, id, grade of TREC"}
+SITED = ["id", "cluster", "site"]
+"""First line of a table whose third column is the site of each page."""
 Row = tuple[int, list[str]]
 """Number of a line, and its columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WithTruth(Collection):
-    """Documents of a collection with the truth of a file.
+    """Documents of a collection with the truth of a file, or with their own labels.
 
     Parameters
     ----------
     collection : Collection
         Documents.
     file : str
-        Table without quotes, separated by tabs, or by blanks. Two columns: id and cluster. Three columns: id, id and
-        grade; four columns: the same as TREC's qrels, whose second column is ignored. A grade above 0 is a duplicate,
-        any other none; about pairs that the file does not have, nothing is known. A first line of names is ignored.
+        Table without quotes, separated by tabs, or by blanks. Two columns: id and cluster; below the first line
+        ``id cluster site``, three: the site, too. Three columns otherwise: id, id and grade; four columns: the same as
+        TREC's qrels, whose second column is ignored. A grade above 0 is a duplicate, any other none; about pairs that
+        the file does not have, nothing is known. Any other first line of names is ignored. If empty, the labels of the
+        pages are the truth.
     unlabelled : str
-        Pages without a cluster in the file: ``error``; ``drop``, they are left out; ``alone``, each is a story of its
-        own.
+        Pages without a cluster: ``error``; ``drop``, they are left out; ``alone``, each is a story of its own.
 
     Raises
     ------
@@ -47,13 +51,16 @@ class WithTruth(Collection):
     """
 
     collection: Any
-    file: str
+    file: str = ""
     unlabelled: str = "error"
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
         chosen = self.unlabelled in ("error", "drop", "alone")
         require(chosen, f"data.unlabelled must be error, drop or alone, got {self.unlabelled!r}")
+        if not self.file:
+            object.__setattr__(self, "digest", "")
+            return
         try:
             content = Path(self.file).expanduser().read_bytes()
             content.decode()
@@ -88,24 +95,43 @@ class WithTruth(Collection):
         """Path of the collection, if it has one."""
         return getattr(self.collection, "path", None)
 
+    @property
+    def sites(self) -> Mapping[str, str]:
+        """Site of each page by its id, if the file has a column of sites."""
+        rows = _rows(self.file, self.digest) if self.file else []
+        return {row[0]: row[2] for _, row in rows[1:]} if _is_sited(rows) else {}
+
+    def without_pages(self, skipped: Sized) -> str | None:
+        """Return what the collection returns."""
+        text: str | None = self.collection.without_pages(skipped)
+        return text
+
     def shards(self) -> Sequence[Shard]:
         """Return the shards of the collection, without pages that have no label if these are left out."""
         shards: Sequence[Shard] = self.collection.shards()
+        if not self.file:
+            return [partial(_labelled, shard, None) for shard in shards] if self.unlabelled == "drop" else shards
         rows = _rows(self.file, self.digest)
         if self.unlabelled != "drop" or not self._clusters(rows):
             return shards
-        labelled = frozenset(row[0] for _, row in rows)
+        labelled = frozenset(row[0] for _, row in (rows[1:] if _is_sited(rows) else rows))
         return [partial(_labelled, shard, labelled) for shard in shards]
 
     def sources(self) -> Sequence[Any]:
         """Return the files of the collection and that of the truth."""
+        if not self.file:
+            return list(self.collection.sources())
         return [*self.collection.sources(), InputFile(Path(self.file).expanduser(), self.file)]
 
     def truth(self, doc_ids: Sequence[str], clusters: Iterable[str | None], skipped: Iterable[Skipped]) -> Truth | None:
         """Return the truth of the file; a judgement of a page that could not be read is left out."""
+        if not self.file:
+            truth: Truth | None = self.collection.truth(doc_ids, clusters, skipped)
+            return truth
         number = {name: k for k, name in enumerate(doc_ids)}
         rows = _rows(self.file, self.digest)
         pairs = not self._clusters(rows)
+        rows = rows[1:] if _is_sited(rows) else rows
         named = {name: line for line, row in reversed(rows) for name in (row[:2] if pairs else row[:1])}
         unread = {record.id.partition(" (")[0] for record in skipped}
         unknown = sorted((line, name) for name, line in named.items() if name not in number and name not in unread)
@@ -131,18 +157,16 @@ class WithTruth(Collection):
             require(
                 not twice, f"data.truth: {base!r} is the id of several pages, so that {self.file} cannot label them"
             )
-        without = [name for name in doc_ids if name not in given]
-        some = self.unlabelled != "error" or not without
-        pages = f"{len(without):,} of {counted(len(doc_ids), 'page')} have no label in {self.file}"
-        how = "leave them out by data.unlabelled=drop, or let each be a story of its own by data.unlabelled=alone"
-        require(some, f"data.truth: {pages}, the first {next(iter(without), '')!r}; {how}")
+        if self.unlabelled == "error":
+            labels = [given.get(name) for name in doc_ids]
+            require_all_labels(doc_ids, labels, f"data.truth: {{}} have no label in {self.file}")
 
     def _clusters(self, rows: Sequence[Row]) -> bool:
         """Return whether the file has clusters, one for each page."""
-        if len(rows[0][1]) > 2:
+        if len(rows[0][1]) > 2 and not _is_sited(rows):
             return False
         seen: dict[str, Row] = {}
-        for number, row in rows:
+        for number, row in rows[1:] if _is_sited(rows) else rows:
             line, earlier = seen.setdefault(row[0], (number, row))
             require(
                 line == number,
@@ -167,9 +191,52 @@ class WithTruth(Collection):
             yield number, (one, other, same)
 
 
-def _labelled(shard: Shard, labelled: frozenset[str]) -> Iterator[Document | Skipped]:
-    """Yield the records of a shard but the pages without a label."""
-    return (record for record in shard() if isinstance(record, Skipped) or record.id in labelled)
+def require_all_labels(
+    doc_ids: Sequence[str], labels: Sequence[str | None], fault: str = "data: {} have no label"
+) -> None:
+    """Refuse labels of a part of the pages; the fault is a sentence with a place for their number."""
+    without = [name for name, label in zip(doc_ids, labels, strict=True) if label is None]
+    if without and len(without) < len(labels):
+        pages = fault.format(f"{len(without):,} of {counted(len(doc_ids), 'page')}")
+        how = "leave them out by data.unlabelled=drop, or let each be a story of its own by data.unlabelled=alone"
+        raise InputError(f"{pages}, the first {without[0]!r}; {how}")
+
+
+def truth_of(
+    collection: Any, doc_ids: Sequence[str], clusters: Iterable[str | None], skipped: Iterable[Skipped]
+) -> Truth | None:
+    """Return the truth of a collection, see `spotsigs.contracts.Collection.truth`.
+
+    Raises
+    ------
+    InputError
+        If the user's own files have labels for a part of their pages.
+    """
+    labels = list(clusters)
+    if isinstance(collection, FileCollection):
+        require_all_labels(doc_ids, labels)
+    truth: Truth | None = collection.truth(doc_ids, labels, skipped)
+    return truth
+
+
+def read_truth(collection: Any) -> Truth | None:
+    """Return the truth of a collection, whose pages are read, but not parsed."""
+    records = [record for shard in collection.shards() for record in shard()]
+    documents = [record for record in records if isinstance(record, Document)]
+    ids, clusters = [document.id for document in documents], [document.cluster for document in documents]
+    return truth_of(collection, ids, clusters, [record for record in records if isinstance(record, Skipped)])
+
+
+def _labelled(shard: Shard, labelled: frozenset[str] | None) -> Iterator[Document | Skipped]:
+    """Yield the records of a shard but the pages without a label, of their own unless a set has the ids of others."""
+    for record in shard():
+        if isinstance(record, Skipped) or (record.cluster is not None if labelled is None else record.id in labelled):
+            yield record
+
+
+def _is_sited(rows: Sequence[Row]) -> bool:
+    """Return whether the first line of a table names a column of sites."""
+    return bool(rows) and [word.lower() for word in rows[0][1]] == SITED
 
 
 @lru_cache(maxsize=2)
@@ -186,6 +253,8 @@ def _rows(file: str, digest: str) -> list[Row]:
             f"data.truth: line {number} of {file} has {counted(len(row), 'column')}; every line has two "
             f"({COLUMNS[2]}), three ({COLUMNS[3]}) or four ({COLUMNS[4]}), separated by tabs, or by blanks",
         )
+    if _is_sited(rows):
+        return rows
     if count == 4:
         rows = [(number, [row[0], row[2], row[3]]) for number, row in rows]
     first = rows[0][1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -310,8 +311,22 @@ def _parameters(point: EntryPoint) -> dict[str, Any]:
     return dict(values) | {name: f"${{{name}}}" for name in values if name in ROOT_KEYS}
 
 
+def _parameters_of_choices(*, _root_: DictConfig) -> str:
+    """Return the parameters of the choices with their comments, as in their files."""
+    parts = []
+    choices = OmegaConf.select(_root_, "hydra.runtime.choices")
+    for group, choice in ((group, choices[group]) for group in GROUPS):
+        path = CONF / group / f"{choice}.yaml"
+        if path.is_file():
+            lines = path.read_text(encoding="utf-8").splitlines()
+            kept = "\n".join(line for line in lines if not line.startswith(("_target_", "# @package")))
+            parts.append(f"{group}={choice}, override with {group}.key=value:\n{textwrap.indent(kept, '  ')}\n")
+    return "\n".join(parts).replace("$", "$$")  # as Hydra replaces names after one
+
+
 _plug_in()
 OmegaConf.register_new_resolver("run_name", _run_name)
+OmegaConf.register_new_resolver("parameters", _parameters_of_choices)
 OmegaConf.register_new_resolver("results", _results)
 OmegaConf.register_new_resolver("keys", lambda: keys_help())
 
@@ -526,7 +541,9 @@ def build(node: DictConfig, group: str) -> Any:
         raise InputError(fault) from error
     except InputError as error:
         raise InputError(f"{group}: {error}") from error
-    return built if truth is None else WithTruth(collection=built, file=str(truth), unlabelled=unlabelled)
+    if truth is None and unlabelled == "error":
+        return built
+    return WithTruth(collection=built, file="" if truth is None else str(truth), unlabelled=unlabelled)
 
 
 def _target(name: object, group: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from data.truth import truth_of
 from experiments.harness.cells import Cell, cell_of
 from experiments.harness.extracted_collections import Stored
 from experiments.harness.finished_cells import CellTask
@@ -26,6 +27,7 @@ from experiments.resample import (
     sites_of,
 )
 from spotsigs.clustering.in_memory import Joined
+from spotsigs.contracts import VectorCollection
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import MEASURES, Interval, ends
 from spotsigs.method import Method
@@ -37,13 +39,20 @@ from spotsigs.runs.stages import Run
 
 
 def resampled_intervals(collection: Any, result: Result) -> dict[str, Interval]:
-    """Return the intervals of precision, recall and F1 over stories and sites; none where sites are not known."""
+    """Return the intervals of precision, recall and F1 over stories, and over sites where they are known.
+
+    Raises
+    ------
+    InputError
+        If the user's own files have labels for a part of their pages.
+    """
     matched = result.matched
-    sites = sites_of(collection, matched.doc_ids)
-    truth = collection.truth(matched.doc_ids, matched.signatures.clusters, matched.skipped) if sites else None
+    if isinstance(collection, VectorCollection):
+        return {}
+    truth = truth_of(collection, matched.doc_ids, matched.signatures.clusters, matched.skipped)
     if truth is None:
         return {}
-    levels = Levels.of(truth, sites)
+    levels = Levels.of(truth, sites_of(collection, matched.doc_ids))
     averages = crossed_averages(PairsOfLevels.of(matched.pairs, truth, levels, [0.0]), levels.drawn(RESAMPLES))
     return intervals_of(averages[..., 0])
 
@@ -96,10 +105,10 @@ class QualityCells(CellTask):
         -------
         dict
             ``cells``: the figures at each threshold, see `spotsigs.runs.result.Result.metrics`; ``crossed``: precision,
-            recall and F1 in bootstrap samples, shape (3, samples, thresholds), whose intervals they have where sites
-            are known (``sited``); ``best``: if `listed`, the pairs ``(i, j)`` at the best threshold; if `compared`, F1
-            in the samples of `experiments.resample.held_out_f1`: ``held_out``, at thresholds chosen on other pages, and
-            ``default``, at that of the method.
+            recall and F1 in bootstrap samples, shape (3, samples, thresholds), from which their intervals are;
+            ``sited``: whether the samples draw sites; ``best``: if `listed`, the pairs ``(i, j)`` at the best
+            threshold; if `compared`, F1 in the samples of `experiments.resample.held_out_f1`: ``held_out``, at
+            thresholds chosen on other pages, and ``default``, at that of the method.
         """
         stored, method, taus = self.stored, self.method, self.taus
         joined, truth = stored.joined(method), stored.truth(judged=True)
@@ -107,8 +116,7 @@ class QualityCells(CellTask):
         has_curve = method.tau is not None or thresholds == [None]
         require(has_curve, f"{method.matcher.label} has no threshold to draw a curve over")
         serial = replace(method, matcher=method.matcher.with_threads(1))
-        sites = sites_of(stored.source.collection, stored.signatures().doc_ids)
-        levels = Levels.of(truth, sites)
+        levels = Levels.of(truth, sites_of(stored.source.collection, stored.signatures().doc_ids))
         drawn = levels.drawn(RESAMPLES)
         cells, crossed, apart, best = [], [], [], None
         for tau in thresholds:
@@ -116,8 +124,7 @@ class QualityCells(CellTask):
             apart.append(PairsOfLevels.of(matched.pairs, truth, levels, [0.0]))
             crossed.append(crossed_averages(apart[-1], drawn)[..., 0])
             cells.append(Result.of(serial.at(tau), self.data, stored.source.collection, matched, truth=truth).metrics)
-            if sites is not None:
-                cells[-1]["intervals"] |= intervals_of(crossed[-1])
+            cells[-1]["intervals"] |= intervals_of(crossed[-1])
             if self.listed and (best is None or np.nan_to_num(cells[-1]["f1"]) > best[0]):
                 best = np.nan_to_num(cells[-1]["f1"]), matched.pairs
         value = {"cells": cells, "sited": levels.sited, "crossed": np.round(np.stack(crossed, axis=-1), 6).tolist()}

@@ -41,9 +41,12 @@ T = TypeVar("T")
 def sites_of(collection: Any, names: Sequence[str]) -> list[str] | None:
     """Return the site of each document; None if they are not known.
 
-    A collection can have a ``site_pattern``, a regular expression whose group is the site in an id. Otherwise the site
-    is the host, if all ids are URLs.
+    A collection can have the ``sites`` of its pages by id, or a ``site_pattern``, a regular expression whose group is
+    the site in an id. Otherwise the site is the host, if all ids are URLs.
     """
+    given = getattr(collection, "sites", None)
+    if given:
+        return [given.get(name, "") for name in names]
     pattern = getattr(collection, "site_pattern", None)
     if pattern:
         return [_matched(pattern, name) for name in names]

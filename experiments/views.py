@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from experiments.claims.facts import Fact
 from experiments.harness.timing import quotient
+from experiments.show.by_method import finite, interval_of
 from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
 from experiments.show.tables import TIMES, TITLES, Column, titled
 from spotsigs.errors import require
@@ -184,17 +184,13 @@ class View:
     grid : dict of str to list
         Groups and keys, and the values at which all methods run for this figure.
     axes : dict of str to object
-        Attributes of `Panel`, the same for all.
-    panels : dict of str to dict
-        Attributes of single panels, by name.
-    mean : str
-        Column over whose values the rows of a line are averaged; bars are then their range.
-    computed : list of str
-        Lines that are computed, not measured: they have no markers.
+        Attributes of `Panel`, the same for all; ``of`` has those of single panels by their name, ``columns`` the number
+        of panels in a row, by default all.
+    lines : dict of str to object
+        ``mean``, the column over whose values the rows of a line are averaged, whose range the bars are then; and
+        ``computed``, the names of lines that are not measured, which have no markers.
     marks : dict of str to list of dict
         Published values, attributes of `Mark`, by panel.
-    columns : int or None
-        Panels in a row; None: all.
     omitted : list of str
         Collections that are not drawn if there are others.
     """
@@ -208,11 +204,8 @@ class View:
     dots: bool = False
     grid: dict[str, list[Any]] = field(default_factory=dict)
     axes: dict[str, Any] = field(default_factory=dict)
-    panels: dict[str, dict[str, Any]] = field(default_factory=dict)
-    mean: str = ""
-    computed: list[str] = field(default_factory=list)
+    lines: dict[str, Any] = field(default_factory=dict)
     marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    columns: int | None = None
     omitted: list[str] = field(default_factory=list)
 
     def drawn(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
@@ -229,8 +222,8 @@ class View:
                 if not self.dots and key not in row:
                     continue
                 names, of = {**row, "measure": title}, self.x if self.dots else key
-                low, high = _interval(row, of)
-                x_low, x_high = (None, None) if self.dots else _interval(row, self.x)
+                low, high = interval_of(row, of)
+                x_low, x_high = (None, None) if self.dots else interval_of(row, self.x)
                 for x in level if row[self.x] is None else [row[self.x]]:
                     point = Point(
                         panel=self.panel.format(**names),
@@ -242,9 +235,9 @@ class View:
                         x_low=x_low,
                         x_high=x_high,
                     )
-                    same = (point.panel, point.series, x) if self.mean else len(groups)
+                    same = (point.panel, point.series, x) if "mean" in self.lines else len(groups)
                     groups.setdefault(same, []).append(point)
-        yield from (_mean_of(points) if self.mean else points[0] for points in groups.values())
+        yield from (_mean_of(points) if "mean" in self.lines else points[0] for points in groups.values())
 
     def draw(self, path: Path, rows: Sequence[Row], caption: str) -> None:
         """Draw rows and write the files of a figure."""
@@ -256,10 +249,13 @@ class View:
         if self.dots:
             draw_dots(path, panels, points, caption)
         else:
-            draw_lines(path, panels, points, caption, columns=self.columns, computed=self.computed)
+            computed = self.lines.get("computed", ())
+            draw_lines(path, panels, points, caption, columns=self.axes.get("columns"), computed=computed)
 
     def _axes(self, panel: str) -> dict[str, Any]:
-        return {**self.axes, **self.panels.get(panel, {})}
+        shared = {key: value for key, value in self.axes.items() if key not in ("of", "columns")}
+        own: dict[str, Any] = self.axes.get("of", {}).get(panel, {})
+        return shared | own
 
     def full_caption(self, rows: Sequence[Mapping[str, Any]]) -> str:
         """Return the caption with the sentence on published values that are drawn, and the collections."""
@@ -274,54 +270,3 @@ def _mean_of(points: Sequence[Point]) -> Point:
     values = [point.y for point in points]
     low, high = (min(values), max(values)) if len(values) > 1 else (None, None)
     return replace(points[0], y=sum(values) / len(values), low=low, high=high)
-
-
-def draw_by_method(
-    path: Path,
-    rows: Sequence[Mapping[str, Any]],
-    lines: Mapping[str, str],
-    caption: str,
-    *,
-    marks: Mapping[str, Sequence[Mark]] | None = None,
-    beside: str = "",
-) -> None:
-    """Draw columns of rows over ``tau``, a panel for each ``method``, in the order of their best F1.
-
-    A row without a threshold is a level line. The names of columns are given by the titles of their lines, the
-    published values by method; the F1 of the method `beside` is in the panels of all others, too.
-    """
-    taus = sorted({row["tau"] for row in rows} - {None}) or [0.0, 1.0]
-    methods: dict[str, list[Mapping[str, Any]]] = {}
-    for row in sorted(rows, key=lambda row: row["tau"] or 0):
-        methods.setdefault(row["method"], []).append(row)
-    order = sorted(methods, key=lambda name: -max(finite(row["f1"]) for row in methods[name]))
-    other = f"F1 of {beside}"
-    of_panels = [(name, name, title, key) for name in order for title, key in lines.items()]
-    of_panels += [(name, beside, other, "f1") for name in order if beside not in ("", name)]
-    points = [
-        Point(panel=panel, series=series, x=tau, y=finite(row[key]), low=low, high=high)
-        for panel, name, series, key in of_panels
-        for row in methods[name]
-        for low, high in [_interval(row, key) if key == "f1" and series != other else (None, None)]
-        for tau in (taus if row["tau"] is None else [row["tau"]])
-        if key == "f1" or (row[key] is not None and not math.isnan(row[key]))
-    ]
-    ticks = taus if len(taus) < 6 else ()
-    panels = [
-        Panel(
-            name=name, x_label="τ", y_label="", y_range=(-0.02, 1.05), x_ticks=ticks, marks=(marks or {}).get(name, ())
-        )
-        for name in order
-    ]
-    across = min(len(panels), 3 if len(panels) <= 9 else 5)
-    draw_lines(path, panels, points, caption, columns=across, size=(2.7, 2.1), computed=[other])
-
-
-def _interval(row: Mapping[str, Any], key: str) -> tuple[float | None, float | None]:
-    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-    return (None if low is None else finite(low)), (None if high is None else finite(high))
-
-
-def finite(value: Any) -> float:
-    """Return a figure, or 0 if it is undefined (no pair was reported)."""
-    return 0.0 if value is None or math.isnan(value) else float(value)

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from data.truth import WithTruth, read_truth, truth_of
 from experiments.harness.used_code import checksum_of_source
 from spotsigs.clustering.in_memory import Extracted, Joined
 from spotsigs.contracts import Shard, SignatureScheme, VectorCollection
 from spotsigs.errors import InputError, require
+from spotsigs.formats.file_collection import FileCollection
 from spotsigs.method import Method
 from spotsigs.outofcore.segments import source_of
 from spotsigs.records import Document, DocumentColumns, RowNumbers, Signatures, Skipped, Truth, Vectors
@@ -108,15 +110,28 @@ class Stored:
         truth: Truth | None = None
         if self.source.signature is not None:
             known = load_signatures(self.path)
-            truth = self.source.collection.truth(known.doc_ids, known.documents.clusters, known.skipped)
-        how = "data.truth= names a file of them, or choose a collection that has labels, as data=gold"
-        if truth is None:
-            raise InputError(f"the collection has no truth to evaluate against; {how}")
-        if truth.judged is not None and not judged:
-            raise InputError(
-                "this experiment needs clusters, and data.truth= has judged pairs; experiment=compare has both"
-            )
-        return truth
+            truth = truth_of(self.source.collection, known.doc_ids, known.documents.clusters, known.skipped)
+        return required(truth, judged=judged)
+
+
+def required(truth: Truth | None, *, judged: bool) -> Truth:
+    """Return a truth; an InputError if there is none, or judged pairs unless they serve."""
+    how = "data.truth= names a file of them, or choose a collection that has labels, as data=gold"
+    if truth is None:
+        raise InputError(f"the collection has no truth to evaluate against; {how}")
+    if truth.judged is not None and not judged:
+        raise InputError(
+            "this experiment needs clusters, and data.truth= has judged pairs; experiment=compare has both"
+        )
+    return truth
+
+
+def require_truth(sources: Sequence[Source], folder: Path) -> None:
+    """Refuse a user's pages without a truth that serves, before they are extracted into a folder."""
+    for source in {repr(source.collection): source for source in sources}.values():
+        own = isinstance(source.collection, FileCollection | WithTruth)
+        if own and not all(_is_stored(_path(one, folder)) for one in sources):
+            required(read_truth(source.collection), judged=True)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from experiments.config import NOT_OF_RESULTS, NOW, Settings, changed
 from experiments.evaluate import QualityCells
 from experiments.harness.cells import Cell, cell_of, write_cells
 from experiments.harness.curves import Curve
-from experiments.harness.extracted_collections import Source, Stored, read_together
+from experiments.harness.extracted_collections import Source, Stored, read_together, require_truth
 from experiments.harness.finished_cells import FinishedCells
 from experiments.harness.machine_load import Patience
 from experiments.harness.manifest import problems, record, target_of
@@ -106,6 +106,10 @@ class Work:
             name = type(sources[0].collection).__name__ if name == SEVERAL else name
             LOG.info("%s: %s of signatures, %.0f s", name, counted(len(inputs), "kind"), seconds)
         return {label: self.inputs[repr(source)] for label, source in zip(methods, sources, strict=True)}
+
+    def require_truth(self, methods: Iterable[Method]) -> None:
+        """Refuse a collection without truth before it is extracted for methods."""
+        require_truth([Source.of(self.settings.collection, method) for method in methods], self.finished.folder)
 
     def parse_ms(self, method: Method) -> float | None:
         """Return the milliseconds of reading and extracting; None if other processes were active."""

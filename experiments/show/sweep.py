@@ -153,8 +153,8 @@ def _draw(folder: Path, table: Table, swept: Sequence[str]) -> Path | None:
     rows = [dict(row) for row in table.rows if row["f1"] is not None]
     if len({row["tau"] for row in rows if row["row"] == MEASURED} - {None}) < 2:
         return None
+    from experiments.show.by_method import draw_by_method
     from experiments.show.figures import Mark
-    from experiments.views import draw_by_method
 
     marks: dict[str, list[Mark]] = {}
     for row in rows:

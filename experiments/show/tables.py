@@ -72,7 +72,7 @@ TITLES = {
     "pairs": ("Pairs", ",.0f"), "threads": ("Threads", ".0f"), "speed_up": ("Speed-up", ".2f"),
     "collection": ("Collection", ""), "text": ("Text", ""), "method": ("Method", ""), "row": ("Row", ""),
     "at": ("At", ""), "idf": ("IDF", ""), "f1_interval": ("95 %", ""), "lost_interval": ("95 %", ""),
-    "left_interval": ("95 %", ""), "gap": ("− baseline, 95 %", ""),
+    "left_interval": ("95 %", ""), "unjudged_pairs": ("Unjudged", ",.0f"), "gap": ("− baseline, 95 %", ""),
 }  # fmt: skip
 """Titles and formats of the columns that several tables have, by name."""
 

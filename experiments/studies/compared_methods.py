@@ -16,9 +16,10 @@ from experiments.harness.curves import Curve
 from experiments.harness.study import Work
 from experiments.harness.timing import cost, quotient
 from experiments.resample import holm, p_differs, positive_pairs
+from experiments.show.by_method import draw_by_method
 from experiments.show.pair_lists import PairList, write_pair_lists
 from experiments.show.tables import PUBLISHED, TIMES, Table, band_text
-from experiments.views import columns_of, draw_by_method
+from experiments.views import columns_of
 from spotsigs.errors import did_you_mean, require
 from spotsigs.evaluation.metrics import ends
 from spotsigs.method import Method
@@ -203,8 +204,12 @@ class TableOfMethods:
         baseline = self._baseline(parts[0])
         rows = [row for part in parts for row in self.rows(part, baseline)]
         shown = [name for name in self.columns if name != "collection" or len(parts) > 1 or not self.ranked]
+        if not any(row.get("unjudged_pairs") for row in rows):  # as where labels are the truth
+            shown = [name for name in shown if name != "unjudged_pairs"]
         words = {"{}": baseline, "{resampled}": _resampled(parts)}
-        notes = tuple(reduce(lambda note, word: note.replace(word, words[word]), words, note) for note in self.notes)
+        of_hidden = "" if "unjudged_pairs" in shown or "unjudged_pairs" not in self.columns else "Unjudged: "
+        given = [note for note in self.notes if not of_hidden or not note.startswith(of_hidden)]
+        notes = tuple(reduce(lambda note, word: note.replace(word, words[word]), words, note) for note in given)
         named = [name for name in ("collection", "text", "method", "idf") if name in shown]
         columns, caption = columns_of(shown, rows), self.caption or _shared(parts)
         table = Table(caption=caption, columns=columns, rows=rows, notes=notes, named=named)

@@ -18,11 +18,15 @@ from experiments.harness.curves import STEP, Curve, compared, paired_samples, po
 from experiments.harness.method_choices import chosen_collections, chosen_methods, composed_methods, of_collection
 from experiments.harness.study import Work
 from experiments.resample import resampled_fact
+from experiments.show.by_method import finite
 from experiments.studies.compared_methods import OnCollection, TableOfMethods
-from experiments.views import View, facts_of, finite
+from experiments.views import FactView, View
 from spotsigs.errors import InputError, require
 from spotsigs.method import Method
 from spotsigs.options import plain
+
+SWEEP = "sweep"
+"""Key of a method with lists of the values that it runs with."""
 
 MEASURED = (("f1", "F1", 0.44), ("precision", "precision", 0.44), ("recall", "recall", 0.44))
 """Measures at a threshold of the paper that become facts; a matcher without one has its only values."""
@@ -73,8 +77,8 @@ class MethodComparison(Experiment):
     Attributes
     ----------
     methods : dict of str to dict
-        Methods by label; if empty, those that the command line chooses. A method with lists of values, as in
-        ``matcher.l: [16, 32]``, runs with each; its labels are then ``method, l=16`` and so on.
+        Methods by label; if empty, those that the command line chooses. A method whose `SWEEP` has lists of
+        values, as in ``sweep: {matcher.l: [16, 32]}``, runs with each; its labels are then ``method, l=16`` and so on.
     shared : dict of str to object
         Groups and keys of all methods that do not set them; `fixed` has those that none can set.
     panels : dict of str to dict
@@ -87,15 +91,12 @@ class MethodComparison(Experiment):
         Further collections, evaluated if the collection of the run is `gold`, the default: choices of ``data=`` with
         their keys. Of a list of ``data.seed`` the mean is evaluated, see `experiments.harness.curves.pooled`. Those
         that cannot be fetched are omitted. The names of facts then begin with that of the collection.
-    comparisons : dict of str to dict
-        Attributes of `Gap` by the name of the fact.
     facts : dict of str to dict
-        Attributes of `experiments.views.FactView` by the name of the fact.
+        By the name of the fact, attributes of `Gap`; or of `experiments.views.FactView`, whose ``of`` is no list; or
+        ``spread`` with a list of methods: the largest minus the smallest best F1 of all others.
     added : str
         Function of what is no grid, by its module and name, or empty: it returns further rows from the `Work`, the
         methods by label, and the rows of a collection.
-    spread : dict of str to list of str
-        Facts that give the largest minus the smallest best F1 of the methods, by name, without the listed methods.
     step : float
         Distance between thresholds, a divisor of 1. One exact join at the lowest threshold serves all of them; 0: each
         method runs at its own threshold alone.
@@ -117,10 +118,8 @@ class MethodComparison(Experiment):
     figures: dict[str, dict[str, Any]] = field(default_factory=dict)
     table: dict[str, Any] = field(default_factory=dict)
     further: dict[str, dict[str, Any]] = field(default_factory=dict)
-    comparisons: dict[str, dict[str, Any]] = field(default_factory=dict)
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     added: str = ""
-    spread: dict[str, list[str]] = field(default_factory=dict)
     step: float = STEP
     coarse: float = 0
     chosen: dict[str, Any] = field(default_factory=dict)
@@ -130,13 +129,16 @@ class MethodComparison(Experiment):
         if self.step:
             thresholds(self.step)
         labels = [label for label, *_ in self._runs()]
-        for without in self.spread.values():
-            require(self.methods.keys() >= set(without), f"spread must leave out methods, got {without}")
-        for name, gap in self.comparisons.items():
-            of = Gap(**gap).of
-            missing = {pattern for pattern in of if not any(fnmatchcase(label, pattern) for label in labels)}
-            require(not missing, f"comparisons: {name!r} names {sorted(missing)}; the methods are {sorted(labels)}")
-            require(len(of) > 1, f"comparisons: {name!r} needs at least two methods, got {of}")
+        for name, attributes in self.facts.items():
+            without, of = attributes.get("spread", []), attributes.get("of", {})
+            require(self.methods.keys() >= set(without), f"facts: {name!r} must leave out methods, got {without}")
+            if isinstance(of, list):
+                Gap(**attributes)
+                missing = {pattern for pattern in of if not any(fnmatchcase(label, pattern) for label in labels)}
+                require(not missing, f"facts: {name!r} names {sorted(missing)}; the methods are {sorted(labels)}")
+                require(len(of) > 1, f"facts: {name!r} needs at least two methods, got {of}")
+            elif not without:
+                FactView(**attributes)
 
     def __call__(self, settings: Settings) -> str:
         """Write the figures, the table, the lists and the facts; return a summary."""
@@ -172,9 +174,8 @@ class MethodComparison(Experiment):
         """Yield label, name, added choices, and columns of each method in each panel and at each point of a grid."""
         grids = [view.get("grid", {}) for view in self.figures.values()] or [{}]
         for (panel, choices), name in product((self.panels or {"": {}}).items(), self.methods):
-            lists = {key: value for key, value in self.methods[name].items() if isinstance(value, list)}
             for grid in grids:
-                swept = lists | grid
+                swept = self.methods[name].get(SWEEP, {}) | grid
                 for values in product(*swept.values()):
                     added = dict(zip(swept, values, strict=True))
                     columns = {key.rpartition(".")[2]: value for key, value in added.items()}
@@ -187,8 +188,8 @@ class MethodComparison(Experiment):
         methods, columns = dict[str, Method](), dict[str, Cell]()
         for label, name, added, values in self._runs():
             if added.get("idf_min", 0) < added.get("idf_max", 1):
-                single = {key: value for key, value in self.methods[name].items() if key not in added}
-                methods[label] = method_of(self.shared | single, settings, label=name, **self.fixed, **added)
+                choices = {key: value for key, value in self.methods[name].items() if key != SWEEP}
+                methods[label] = method_of(self.shared | choices, settings, label=name, **self.fixed, **added)
                 columns[label] = values
         return methods, columns
 
@@ -203,6 +204,8 @@ class MethodComparison(Experiment):
                 left_out.append(work.leave_out(label, error))
         if self.table:
             TableOfMethods(**self.table).require_baseline(methods)
+        for one in seeded:
+            one.require_truth(methods.values())
         name = f"{settings.names['experiment']}: {settings.names['data']}"
         every = [self._curves(one, methods, name) for one in seeded]
         curves = {label: pooled([each[label] for each in every]) for label in methods}
@@ -213,7 +216,7 @@ class MethodComparison(Experiment):
         return TableOfMethods(**self.table).with_times(part) if self.table else part
 
     def _curves(self, work: Work, methods: Mapping[str, Method], name: str) -> dict[str, Curve]:
-        more = [*(gap.get("tau") for gap in self.comparisons.values()), *(method.tau for method in methods.values())]
+        more = [*(fact.get("tau") for fact in self.facts.values()), *(method.tau for method in methods.values())]
         curves: dict[str, Curve] = {}
         for once, step in ((True, self.step), (False, max(self.step, self.coarse))):
             some = {
@@ -251,17 +254,18 @@ class MethodComparison(Experiment):
                     fact = curve.fact(f"{prefix}{label}: {name}, tau {tau:g}", measure, at)
                     if fact.value == fact.value:
                         yield fact
-        for fact in facts_of(self.facts, part.rows()):
-            yield replace(fact, name=f"{prefix}{fact.name}")
-        for name, gap in self.comparisons.items():
-            fact = Gap(**gap).fact(f"{prefix}{name}", curves)
-            if np.isfinite(fact.value):  # a ratio to 0 is none
-                yield fact
-        for name, without in self.spread.items():
-            drawn = [label for label in curves if part.columns[label]["of"] not in without]
-            best = np.array([best_f1(curves[label]) for label in drawn])
-            samples = paired_samples([(curves[label], curves[label].best) for label in drawn])[:, 2]
-            yield resampled_fact(f"{prefix}{name}", float(np.ptp(best)), np.ptp(samples, axis=0))
+        for name, attributes in self.facts.items():
+            if "spread" in attributes:
+                drawn = [label for label in curves if part.columns[label]["of"] not in attributes["spread"]]
+                best = np.array([best_f1(curves[label]) for label in drawn])
+                samples = paired_samples([(curves[label], curves[label].best) for label in drawn])[:, 2]
+                yield resampled_fact(f"{prefix}{name}", float(np.ptp(best)), np.ptp(samples, axis=0))
+            elif isinstance(attributes.get("of"), list):
+                fact = Gap(**attributes).fact(f"{prefix}{name}", curves)
+                if np.isfinite(fact.value):  # a ratio to 0 is none
+                    yield fact
+            else:
+                yield from FactView(**attributes).facts(f"{prefix}{name}", part.rows())
 
 
 def best_f1(curve: Curve) -> float:

@@ -12,7 +12,7 @@ from experiments.config import Experiment, Settings, method_of
 from experiments.harness.cells import write_cells
 from experiments.harness.study import IMATCH_BAND, Work
 from experiments.harness.timing import cost
-from experiments.show.tables import MEASURED, PUBLISHED, Table, band_text
+from experiments.show.tables import MEASURED, PUBLISHED, Column, Table, band_text
 from experiments.views import View, columns_of, facts_of
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.contracts import VectorCollection
@@ -83,7 +83,8 @@ class TimedMethods(Experiment):
             view = View(**attributes)
             drawn = sorted(map(_drawn, rows), key=lambda row: float(row[view.x]))
             written.append(work.figure(view.draw, name, f"{view.caption}{self._said(rows)}", drawn))
-        return "\n\n".join([*written, work.facts(facts)])
+        listed = work.facts(facts)
+        return "\n\n".join(written if self.table else [*written, listed])
 
     def _rows_of(self, work: Work, label: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a method by threads, at descending thresholds until one is over its limit."""
@@ -114,7 +115,7 @@ class TimedMethods(Experiment):
                 shown.append(paper | {"row": PUBLISHED, "idf": idf, "documents": WT10G_DOCUMENTS})
             shown.append({**row, "row": MEASURED, **cost(dict(row))})
         caption = self.table["caption"].format(documents=max(row.get("documents") or 0 for row in rows))
-        columns = columns_of(self.table["columns"], shown)
+        columns = [*columns_of(self.table["columns"], ()), Column(name="contended")]
         table = Table(caption=caption, columns=columns, rows=shown, notes=self.table.get("notes", ()))
         return work.table(table, self.table["name"])
 

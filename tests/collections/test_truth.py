@@ -56,6 +56,17 @@ def test_clusters_are_those_of_labels_in_the_data(pages, head):
     assert truth_of(pages, some, "some.tsv", "data.unlabelled=drop").labels.tolist() == [0, 0]
 
 
+def test_a_table_of_clusters_can_have_the_sites(pages):
+    sited = lines(("id", "cluster", "site"), *((name, story, f"{name[1]}.example") for name, story in STORIES.items()))
+    truth = truth_of(pages, sited)
+    assert (truth.labels.tolist(), truth.judged) == ([0, 0, 0, 1, 1, 2], None)
+    words = ("data=jsonl", f"data.path={pages}", f"data.truth={pages.parent / 'truth.tsv'}")
+    collection = configured(*words).collection
+    assert collection.sites == {name: f"{name[1]}.example" for name in STORIES}
+    some = truth_of(pages, "\n".join(sited.splitlines()[:3]), "some.tsv", "data.unlabelled=drop")
+    assert some.labels.tolist() == [0, 0]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -50,6 +50,7 @@ def test_the_table_has_each_method_at_its_best_and_default_threshold(results):
     assert best["f1"].is_monotonic_decreasing
     caption = "Methods on tiny (45 pages, IDF [0.2, 1]), all with text=visible, boilerplate=keep, duplicates=text"
     assert caption in " ".join(printed.split())
+    assert "Unjudged" not in printed
     for name in ("compare.md", "compare.tex", "compare.json", "curves.png", "curves.svg", "curves.csv"):
         assert (folder / name).stat().st_size > 0
 
@@ -96,7 +97,12 @@ def test_lists_have_the_pairs_of_the_runs(results, tmp_path):
 def test_several_collections_and_judged_pairs(tmp_path):
     path, pairs = tmp_path / "own.jsonl", tmp_path / "pairs.tsv"
     texts = {"a1": "the bridge of the city is a bridge that will be built by the end of the year and the next one"}
-    texts |= {"a2": texts["a1"] + " or so", "b": "a win in the rain is a win and the team is proud of it", "c": "x"}
+    texts |= {
+        "a2": texts["a1"] + " or so",
+        "a3": texts["a1"] + " again",
+        "b": "a win in the rain is a win and the team is proud of it",
+        "c": "x",
+    }
     path.write_text("".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items()))
     pairs.write_text("a1\ta2\t1\na1\tb\t0\n")
     mine = f"{{mine: {{data: jsonl, data.path: {path}, data.truth: {pairs}}}}}"
@@ -104,11 +110,13 @@ def test_several_collections_and_judged_pairs(tmp_path):
     table = pd.read_csv(tmp_path / "results" / "compare" / "compare.csv")
     assert table["collection"].unique().tolist() == ["tiny", "mine"]
     assert {*table.loc[table["collection"] == "mine", "positive_pairs"]} == {1}
+    assert "Unjudged" in (tmp_path / "results" / "compare" / "compare.md").read_text()
     assert "curves_mine.svg" in printed
     listed = rows_of(tmp_path / "results" / "compare" / "pairs.csv")
     assert {row["truth"] for row in listed if row["collection"] == "mine"} <= {"true", "false", "unjudged"}
-    assert "mine (4 pages, IDF [0.2, 1])" in " ".join(printed.split())
+    assert "mine (5 pages, IDF [0.2, 1])" in " ".join(printed.split())
     assert "(gold)" not in printed
+    assert "Unjudged: reported pairs that nobody judged" in " ".join(printed.split())
     assert "nan" not in printed
 
 

@@ -11,7 +11,7 @@ import pytest
 from runs import configured, read
 
 from baselines.imatch import IMatch
-from experiments.evaluate import evaluated, intervals_of
+from experiments.evaluate import QualityCells, intervals_of
 from experiments.harness.curves import Curve, compared, paired_samples, pooled, thresholds
 from experiments.harness.extracted_collections import Source
 from experiments.resample import RESAMPLES, Levels, PairsOfLevels, crossed_averages
@@ -103,15 +103,15 @@ def test_a_curve_needs_truth(tmp_path):
     collection = configured("data=wt10g_like", "data.documents=100").collection
     vectors = read(Source(collection=collection), tmp_path, Serial())
     with pytest.raises(ValueError, match="has no truth"):
-        evaluated(stored=vectors, method=Method(matcher=SpotSigs()), taus=[0.5], data="tiny")
+        QualityCells(stored=vectors, method=Method(matcher=SpotSigs()), taus=[0.5], data="tiny")()
 
 
 def test_curve_of_a_matcher_without_threshold(stored):
-    curve = Curve(evaluated(stored=stored, method=Method(matcher=IMatch()), taus=[], data="tiny"))
+    curve = Curve(QualityCells(stored=stored, method=Method(matcher=IMatch()), taus=[], data="tiny")())
     assert curve.taus == []
     assert curve.values("f1").shape == (1,)
     with pytest.raises(ValueError, match="no threshold to draw a curve over"):
-        evaluated(stored=stored, method=Method(matcher=IMatch()), taus=[0.5], data="tiny")
+        QualityCells(stored=stored, method=Method(matcher=IMatch()), taus=[0.5], data="tiny")()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +127,7 @@ class Unverified(ThresholdMatcher):
 
 def test_an_unverified_matcher_runs_at_each_threshold_of_its_curve(stored):
     exact, unverified = [
-        evaluated(stored=stored, method=Method(matcher=matcher), taus=[0.2, 0.5, 0.8], data="tiny")
+        QualityCells(stored=stored, method=Method(matcher=matcher), taus=[0.2, 0.5, 0.8], data="tiny")()
         for matcher in (Unverified(), SpotSigsTight())
     ]
     assert [cell["pairs"] for cell in exact["cells"]] == [cell["pairs"] for cell in unverified["cells"]]
@@ -141,9 +141,12 @@ def test_a_curve_study_compares_with_the_best_of_the_others():
     best = {name: max(curve.values("f1")) for name, curve in curves.items()}
     study = MethodComparison(
         methods={key: {} for key in "abc"},
-        comparisons={"a - the best other": {"of": ["a", "b", "c"]}, "a / b - 1": {"of": ["a", "b"], "relative": True}},
+        facts={
+            "a - the best other": {"of": ["a", "b", "c"]},
+            "a / b - 1": {"of": ["a", "b"], "relative": True},
+            "range": {"spread": ["c"]},
+        },
         further={"newsframes": {}},
-        spread={"range": ["c"]},
     )
     work = SimpleNamespace(settings=SimpleNamespace(names={"data": "gold"}))
     part = OnCollection(work, {}, curves, {label: {"of": label, "grid": "{}"} for label in curves})
@@ -159,10 +162,10 @@ def test_a_curve_study_compares_with_the_best_of_the_others():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"spread": {"range": ["c"]}}, "spread must leave out methods, got .'c'."),
-        ({"comparisons": {"x": {"of": ["a", "c"]}}}, "'x' names .'c'.; the methods are .'a', 'b'."),
-        ({"comparisons": {"x": {"of": ["a"]}}}, "'x' needs at least two methods"),
-        ({"panels": {"P": {}}, "comparisons": {"x": {"of": ["a", "b"]}}}, "the methods are .'a, P', 'b, P'."),
+        ({"facts": {"range": {"spread": ["c"]}}}, "'range' must leave out methods, got .'c'."),
+        ({"facts": {"x": {"of": ["a", "c"]}}}, "'x' names .'c'.; the methods are .'a', 'b'."),
+        ({"facts": {"x": {"of": ["a"]}}}, "'x' needs at least two methods"),
+        ({"panels": {"P": {}}, "facts": {"x": {"of": ["a", "b"]}}}, "the methods are .'a, P', 'b, P'."),
     ],
 )
 def test_a_curve_study_checks_its_labels(wrong, message):

@@ -75,6 +75,47 @@ def test_labels_of_a_part_of_the_pages_name_the_way_out(tmp_path):
         assert json.loads((tmp_path / "run" / "metrics.json").read_text())["documents"] == pages
 
 
+def own(folder, rows, *words):
+    """Run pages whose labels are in their own column."""
+    lines = [json.dumps({"id": name, "text": f"the {name} of the city is a bridge"} | more) for name, more in rows]
+    (folder / "own.jsonl").write_text("\n".join(lines))
+    return front_door("data=jsonl", f"data.path={folder / 'own.jsonl'}", "engine=serial", *words)
+
+
+def test_labels_of_a_part_of_the_pages_in_a_column_name_the_way_out(tmp_path):
+    rows = [("a", {"cluster": "1"}), ("b", {"cluster": "1"}), ("c", {})]
+    folder = f"hydra.run.dir={tmp_path / 'run'}"
+    done = own(tmp_path, rows, folder)
+    assert done.returncode == 1
+    assert "data: 1 of 3 pages have no label, the first 'c'; leave them out by data.unlabelled=drop" in done.stderr
+    assert not (tmp_path / "run" / "metrics.json").exists()
+    for word, pages in (("data.unlabelled=drop", 2), ("data.unlabelled=alone", 3)):
+        done = own(tmp_path, rows, word, f"hydra.run.dir={tmp_path / str(pages)}")
+        assert done.returncode == 0, done.stderr
+        assert json.loads((tmp_path / str(pages) / "metrics.json").read_text())["documents"] == pages
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([("a", {}), ("b", {})], "the collection has no truth to evaluate against; data.truth= names a file"),
+        ([("a", {"cluster": "1"}), ("b", {})], "data: 1 of 2 pages have no label"),
+    ],
+)
+def test_a_comparison_checks_the_truth_before_it_extracts(tmp_path, rows, said):
+    done = own(tmp_path, rows, "experiment=compare", f"experiment.results={tmp_path / 'results'}")
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert list(tmp_path.glob("results/cells/input-*")) == []
+
+
+def test_help_has_the_parameters_of_the_choices():
+    done = front_door("matcher=lsh_native", "--help")
+    assert "matcher=lsh_native, override with matcher.key=value:\n" in done.stdout
+    assert "  tau: ${tau}" in done.stdout
+
+
 def test_repeated_ids_are_errors(tmp_path):
     done = labelled(tmp_path, "a\t1\nb\t1\nc\t2\na\t1\n", PAGES.items())
     assert "line 4" in done.stderr

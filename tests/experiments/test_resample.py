@@ -36,6 +36,7 @@ def test_sites_are_those_of_the_pattern_or_the_hosts_of_urls():
     assert sites_of(None, ["https://a.example/x", "http://b.example:80/"]) == ["a.example", "b.example"]
     assert sites_of(None, ["https://a.example/x", "b"]) is None
     assert sites_of(None, []) is None
+    assert sites_of(SimpleNamespace(sites={"a": "x", "b": "y"}), ["b", "a"]) == ["y", "x"]
 
 
 @examples(60)

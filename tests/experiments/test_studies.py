@@ -22,6 +22,7 @@ from experiments.claims.facts import read_facts
 from experiments.claims.judged_claims import judge_all
 from experiments.claims.verdicts import Verdict
 from experiments.config import Experiment, Takes, all_takes, composed, method_of, methods_of, require_read, sentence
+from experiments.evaluate import resampled_intervals
 from experiments.harness.cells import cell_of
 from experiments.studies.arithmetic import examples, narrow_boundaries, violations
 from experiments.studies.comparison import MethodComparison
@@ -48,6 +49,12 @@ def run(experiment, results, *overrides):
         return chosen.experiment(chosen)
 
 
+def _first(choices):
+    """Return the groups and keys of a method with the first values that it is swept over."""
+    swept = {key: values[0] for key, values in choices.get("sweep", {}).items()}
+    return {key: value for key, value in choices.items() if key != "sweep"} | swept
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """A results folder with the quick experiments on the small collection."""
@@ -72,7 +79,7 @@ class TestConfiguration:
             assert isinstance(chosen.experiment, Experiment)
             assert chosen.experiment.results == Path("results")
             single = {
-                label: {key: value[0] if isinstance(value, list) else value for key, value in choices.items()}
+                label: {key: value[0] if isinstance(value, list) else value for key, value in _first(choices).items()}
                 for label, choices in methods.get("methods", {}).items()
             }
             assert list(methods_of(single, chosen, **methods.get("fixed", {}))) == list(single)
@@ -167,7 +174,9 @@ class TestResults:
         drawn = {(row["panel"], row["series"], float(row["x"])): float(row["y"]) for row in rows}
         chosen = configured("data=tiny", "idf_min=0.2", "idf_max=0.85", "duplicates=off", "tau=0.44")
         run = Run(collection=chosen.collection, data="tiny", output=Output(folder=Path()))
-        expected = cell_of(compute(chosen.method, run).metrics, seed=2008, commit=None)
+        result = compute(chosen.method, run)
+        intervals = result.metrics["intervals"] | resampled_intervals(chosen.collection, result)
+        expected = cell_of(result.metrics | {"intervals": intervals}, seed=2008, commit=None)
         assert cells.columns.tolist() == [*expected, "data_seed"]
         for cell in cells.to_dict("records"):
             name, _, panel = cell["method"].partition(", ")
