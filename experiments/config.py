@@ -32,7 +32,7 @@ from data.truth import WithTruth
 from experiments.run_folders import flat, variant
 from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.method import CHOICES, Method
-from spotsigs.options import AUTO, BAND, Door, Option, elsewhere, options_of, plain
+from spotsigs.options import AUTO, BAND, Door, Option, elsewhere, method_options, options_of, plain
 from spotsigs.storage.atomic import failed_path
 from spotsigs.workers.engines import Engine
 
@@ -134,7 +134,7 @@ Root = make_dataclass(
 
 OF_METHOD = (
     *("text", "signature", "matcher", "tau"),
-    *(name for name, option in KEYS.items() if "Method.of" in option.functions and name not in ("tau", "threads")),
+    *(name for name in method_options(Door.run) if name not in ("tau", "threads")),
 )
 """Groups and keys of a method."""
 
@@ -360,16 +360,8 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         text=built["text"],
         signature=built["signature"],
         matcher=built["matcher"],
-        boilerplate=config.boilerplate,
-        idf_min=ends["idf_min"],
-        idf_max=ends["idf_max"],
-        idf=config.idf,
-        min_spots=config.min_spots,
-        sets=config.sets,
-        duplicates=config.duplicates,
-        clusters=config.clusters,
-        keep=config.keep,
-        min_contained=config.min_contained,
+        **{name: config[name] for name in OF_METHOD if name in KEYS and name not in ("tau", *ENDS)},
+        **ends,
     )
     if method.tau is not None and method.tau != config.tau:
         matcher = f"matcher={names['matcher']} runs at the threshold {method.tau:g}, not at tau={config.tau:g}"

@@ -480,6 +480,11 @@ def function_options(function: str) -> dict[str, Option]:
     return {option.name: option for option in OPTIONS if function in option.functions}
 
 
+def method_options(door: Door) -> list[str]:
+    """Return the names of the options of ``Method.of`` that a door has, so that it passes on each of them."""
+    return [name for name, option in function_options("Method.of").items() if door in option.defaults]
+
+
 # spelling
 
 _PLAIN = re.compile(r"[A-Za-z_@/.][\w./@:-]*")

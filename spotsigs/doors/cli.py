@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from spotsigs import __version__
 from spotsigs.errors import InputError, as_choice, counted, did_you_mean, printable, reason, require
-from spotsigs.options import Door, as_option, default_tau, elsewhere, options_of
+from spotsigs.options import Door, as_option, default_tau, elsewhere, method_options, options_of
 from spotsigs.reports import terminal
 from spotsigs.reports.terminal import announce_compilation, expand_home, open_streams
 from spotsigs.storage.atomic import staging_folder
@@ -150,17 +150,13 @@ def method_of(args: argparse.Namespace, collection: Any, store: Store | None) ->
 
     known = None if store is None else store.method
     decided = known if store is not None and store.is_decided else None
-    method = Method.of(
-        boilerplate=args.boilerplate or (known.boilerplate if known else None),
-        language=args.language or (known.language if known else None),
-        idf_min=args.idf_min,
-        idf_max=args.idf_max,
-        measure=args.measure,
-        tau=args.tau,
-        clusters=args.clusters,
-        keep=args.keep if args.keep_by is None else keep_by(args.keep_by)[0],
-        min_contained=decided.min_contained if decided and args.min_contained is None else args.min_contained,
-    )
+    chosen = {name: getattr(args, name) for name in method_options(Door.command)}
+    for name, of_store in (("boilerplate", known), ("language", known), ("min_contained", decided)):
+        if of_store is not None and chosen[name] is None:
+            chosen[name] = getattr(of_store, name)
+    if args.keep_by is not None:
+        chosen["keep"] = keep_by(args.keep_by)[0]
+    method = Method.of(**chosen)
     if not method.chooses_tau:
         return method
     if decided is not None:
