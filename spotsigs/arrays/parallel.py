@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]  # ships no types
@@ -16,6 +16,9 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from spotsigs.arrays.kernel import kernel
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 if getattr(config, "DISABLE_JIT"):  # noqa: B009 - interpreted kernels, for coverage: the same values, no hints
 
@@ -145,6 +148,12 @@ def over_blocks(kernel: Callable[[int, int], Any], n: int, threads: int | None, 
         return [kernel(*span) for span in spans]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(lambda span: kernel(*span), spans))
+
+
+def on_threads(function: Callable[[T], R], items: Sequence[T], threads: int) -> Iterator[R]:
+    """Yield the results of a function that waits for the system, in order, for some items at a time."""
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(function, items)
 
 
 def concatenated(parts: Sequence[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...]) -> list[NDArray[Any]]:

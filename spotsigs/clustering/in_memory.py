@@ -98,6 +98,9 @@ class Matched(Generic[PairsT]):
         Number of the first document that this run added to a store, or that is none of a reference; 0 if all are new.
     joined_at : float or None
         Threshold of the earlier join that has these pairs and times; None for a join of its own.
+    lost : callable, optional
+        Measures the text lost by tasks, from which documents are kept and the most hashes that are counted, see
+        `spotsigs.evaluation.text_lost`.
     contents : callable, optional
         Returns the phrases of the documents, see `spotsigs.signatures.contained`.
     """
@@ -113,6 +116,7 @@ class Matched(Generic[PairsT]):
     listed: bool = True
     new_from: int = 0
     joined_at: float | None = None
+    lost: Callable[[NDArray[np.bool_], int], Any] | None = None
     contents: Callable[[], Contents] | None = None
 
     @cached_property

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.parallel import distinct
 from spotsigs.records import WordGrams
-from spotsigs.signatures.extract import count_signatures
 
 MOST_LOST = 0.05
 """Fraction of the text in no kept page above which much is lost."""
@@ -22,8 +22,7 @@ templates are much of its text."""
 MOST_BYTES = 1 << 29
 """Memory for hashes of a run without a budget."""
 
-_BYTES = 40  # of a hash with its row, copies for sorting included
-_KEPT = -1  # instead of the row of a kept page
+_BYTES = 40  # of a hash with its page, copies for sorting included
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,55 +52,76 @@ class TextLost:
         return int(np.count_nonzero(self.of_page > 0.5))
 
 
-class _Sample:
-    """Distinct hashes of kept and removed pages that begin with ``bits`` zero bits, as many as fit."""
+class Drawn(NamedTuple):
+    """Hashes of some pages: the distinct ones of kept pages, and those of each removed page; both ascend."""
 
-    def __init__(self, capacity: int) -> None:
-        self.hashes, self.rows = np.empty(capacity, np.uint64), np.empty(capacity, np.int32)
-        self.size = self.bits = 0
+    kept: NDArray[np.uint64]
+    removed: NDArray[np.uint64]
+    rows: NDArray[np.int32]  # the page of each of them
 
-    def drawn(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        drawn: NDArray[np.bool_] = hashes >> np.uint64(64 - self.bits) == 0
-        return drawn
+    @classmethod
+    def of(cls, grams: WordGrams, kept: NDArray[np.bool_], first: int) -> Drawn:
+        """Return the hashes of consecutive pages, by the number of the first and which of them are kept."""
+        sizes = np.diff(grams.indptr)
+        stays = np.repeat(kept, sizes)
+        removed = grams.hashes[~stays]
+        rows = np.repeat(first + np.flatnonzero(~kept), sizes[~kept]).astype(np.int32)
+        order = np.argsort(removed, kind="stable")
+        return cls(distinct(grams.hashes[stays]), removed[order], rows[order])
 
-    def add(self, hashes: NDArray[np.uint64], row: int) -> None:
-        """Add the distinct hashes of a page, the row being `_KEPT` for a kept one."""
-        hashes = hashes[self.drawn(hashes)]
-        while self.size + len(hashes) > len(self.hashes):
-            self._shrink(len(hashes))
-            hashes = hashes[self.drawn(hashes)]
-        self._append(hashes, row)
+    @classmethod
+    def joined(cls, parts: Sequence[Drawn]) -> Drawn:
+        """Return the hashes of the pages of several parts together."""
+        kept, removed, rows = (np.concatenate(column) for column in zip(cls.none(), *parts, strict=True))
+        order = np.argsort(removed, kind="stable")
+        return cls(distinct(kept), removed[order], rows[order])
 
-    def begin(self, bits: int) -> None:
-        """Prepare for pages whose own sample has hashes with so many zero bits only."""
-        if bits > self.bits:
-            self.bits = bits
-            self._shrink(0)
+    @classmethod
+    def none(cls) -> Drawn:
+        """Return the hashes of no page."""
+        return cls(np.empty(0, np.uint64), np.empty(0, np.uint64), np.empty(0, np.int32))
 
-    def _append(self, hashes: NDArray[np.uint64], rows: int | NDArray[np.int32]) -> None:
-        new = slice(self.size, self.size + len(hashes))
-        self.hashes[new], self.rows[new] = hashes, rows
-        self.size += len(hashes)
+    @property
+    def size(self) -> int:
+        """Number of hashes."""
+        return len(self.kept) + len(self.removed)
 
-    def _shrink(self, more: int) -> None:
-        """Remove repeated hashes of kept pages; if that does not free half of the capacity, halve the sample."""
-        kept, hashes, rows = self.parts()
-        self.bits += max(len(kept) + len(hashes), more) > len(self.hashes) // 2
-        drawn = self.drawn(hashes)
-        kept, hashes, rows = kept[self.drawn(kept)], hashes[drawn], rows[drawn]
-        self.size = 0
-        self._append(kept, _KEPT)
-        self._append(hashes, rows)
-
-    def parts(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int32]]:
-        """Return the distinct hashes of kept pages, and those of each removed page with its row."""
-        hashes, rows = self.hashes[: self.size], self.rows[: self.size]
-        removed = rows != _KEPT
-        return _distinct(hashes[~removed]), hashes[removed], rows[removed]
+    def begin_with(self, bits: int) -> Drawn:
+        """Return the hashes that begin with so many zero bits."""
+        if not bits:
+            return self
+        m, n = (int(np.searchsorted(part, np.uint64(2 ** (64 - bits)))) for part in (self.kept, self.removed))
+        return Drawn(self.kept[:m], self.removed[:n], self.rows[:n])
 
 
-def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    return count_signatures(hashes)[0]  # sorted: np.unique builds a hash table, which takes twenty times as long
+class Counted(NamedTuple):
+    """Counts of distinct hashes in a range.
+
+    ``own`` and ``lost`` are the 5-grams of removed pages, whose numbers ``pages`` has, and those in no kept page.
+    """
+
+    pages: NDArray[np.int32]
+    own: NDArray[np.int64]
+    lost: NDArray[np.int64]
+    kept_grams: int
+    kept_sentences: int
+    lost_grams: int
+    lost_sentences: int
+
+    @classmethod
+    def of(cls, parts: Sequence[Drawn]) -> Counted:
+        """Count the hashes of a range, of all pages."""
+        kept, removed, rows = Drawn.joined(parts)
+        lost, is_gram = ~_among(removed, kept), WordGrams.are_grams(removed)
+        pages = distinct(rows[is_gram])
+        own, without = (
+            np.bincount(np.searchsorted(pages, rows[some]), minlength=len(pages)) for some in (is_gram, is_gram & lost)
+        )
+        totals = []
+        for hashes in (kept, distinct(removed[lost])):
+            n_grams = int(np.count_nonzero(WordGrams.are_grams(hashes)))
+            totals += [n_grams, len(hashes) - n_grams]
+        return cls(pages, own, without, *totals)
 
 
 def text_lost(grams: Iterable[WordGrams], kept: NDArray[np.bool_], *, most_bytes: int = MOST_BYTES) -> TextLost | None:
@@ -129,15 +149,42 @@ def text_lost(grams: Iterable[WordGrams], kept: NDArray[np.bool_], *, most_bytes
     >>> lost.share, lost.of_page.tolist()
     (0.3333333333333333, [nan, 0.5, nan])
     """
-    sample, row = _Sample(max(most_bytes // _BYTES, 2)), 0
+    most, bits, row = max(most_bytes // _BYTES, 2), 0, 0
+    drawn, waiting, size = Drawn.none(), list[Drawn](), 0
     for batch in grams:
-        sample.begin(batch.bits)
-        for start, stop in pairwise(batch.indptr.tolist()):
-            if row == len(kept):
-                return None
-            sample.add(batch.hashes[start:stop], _KEPT if kept[row] else row)
-            row += 1
-    return _measured(sample, len(kept)) if row == len(kept) else None
+        bits, n = max(bits, batch.bits), len(batch.indptr) - 1
+        if row + n > len(kept):
+            return None
+        waiting.append(Drawn.of(batch.drawn(bits), kept[row : row + n], row))
+        row, size = row + n, size + waiting[-1].size
+        if size > most // 2:
+            drawn, bits = _fitting(Drawn.joined([drawn, *waiting]), bits, most)
+            waiting, size = [], 0
+    if row < len(kept):
+        return None
+    drawn, bits = _fitting(Drawn.joined([drawn, *waiting]), bits, most)
+    return measured([Counted.of([drawn])], len(kept), bits)
+
+
+def _fitting(drawn: Drawn, bits: int, most: int) -> tuple[Drawn, int]:
+    """Return the hashes that begin with more zero bits, and how many bits, so that there are no more than most."""
+    drawn = drawn.begin_with(bits)
+    while drawn.size > most and bits < 64:
+        bits += 1
+        drawn = drawn.begin_with(bits)
+    return drawn, bits
+
+
+def bits_for(samples: Iterable[tuple[int, int]], most: int) -> int:
+    """Return with how many zero bits hashes begin of which no more than `most` are expected.
+
+    Each sample has a number of hashes, and the number of zero bits with which these begin at least.
+    """
+    known = list(samples)
+    bits = max((own for _, own in known), default=0)
+    while bits < 63 and sum(size >> (bits - own) for size, own in known) > most:
+        bits += 1
+    return bits
 
 
 def is_much(share: float, removed: int) -> bool:
@@ -152,36 +199,37 @@ def shares_lost(grams: WordGrams | None) -> Callable[[NDArray[np.bool_]], float]
     """
     if grams is None:
         return lambda kept: 0.0
-    distinct = _distinct(grams.hashes)
-    is_gram = WordGrams.are_grams(distinct)
-    gram = np.searchsorted(distinct, grams.hashes).astype(np.int32)
+    known = distinct(grams.hashes)
+    is_gram = WordGrams.are_grams(known)
+    gram = np.searchsorted(known, grams.hashes).astype(np.int32)
     sizes = np.diff(grams.indptr)
 
     def share(kept: NDArray[np.bool_]) -> float:
-        stays = np.zeros(len(distinct), np.bool_)
+        stays = np.zeros(len(known), np.bool_)
         stays[gram[np.repeat(kept, sizes)]] = True
         return int((is_gram & ~stays).sum()) / max(int(is_gram.sum()), 1)
 
     return share
 
 
-def _among(hashes: NDArray[np.uint64], distinct: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return which of the hashes are among distinct ones, which ascend."""
-    if not len(distinct):
+def _among(hashes: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return which of the hashes are among others, which ascend."""
+    if not len(known):
         return np.zeros(len(hashes), np.bool_)
-    at = np.minimum(np.searchsorted(distinct, hashes), len(distinct) - 1)
-    found: NDArray[np.bool_] = distinct[at] == hashes
+    at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+    found: NDArray[np.bool_] = known[at] == hashes
     return found
 
 
-def _measured(sample: _Sample, n: int) -> TextLost:
-    kept, hashes, rows = sample.parts()
-    lost = ~_among(hashes, kept)
-    is_gram, kept_grams, lost_grams = map(WordGrams.are_grams, (hashes, kept, _distinct(hashes[lost])))
-    own = np.bincount(rows[is_gram], minlength=n)
+def measured(parts: Iterable[Counted], n: int, bits: int) -> TextLost:
+    """Return the measure of n pages by the counts of all ranges of hashes that begin with so many zero bits."""
+    own, lost, totals = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(4, np.int64)
+    for part in parts:
+        own[part.pages] += part.own
+        lost[part.pages] += part.lost
+        totals += part[3:]
+    kept_grams, kept_sentences, lost_grams, lost_sentences = totals.tolist()
     of_page = np.full(n, np.nan)
-    np.divide(np.bincount(rows[is_gram & lost], minlength=n), own, out=of_page, where=own > 0)
-    n_grams, n_sentences = int(lost_grams.sum()), int((~lost_grams).sum())
-    share = n_grams / max(int(kept_grams.sum()) + n_grams, 1)
-    of_sentences = n_sentences / max(int((~kept_grams).sum()) + n_sentences, 1)
-    return TextLost(share, of_sentences, of_page, 1 << sample.bits)
+    np.divide(lost, own, out=of_page, where=own > 0)
+    share = lost_grams / max(kept_grams + lost_grams, 1)
+    return TextLost(share, lost_sentences / max(kept_sentences + lost_sentences, 1), of_page, 1 << bits)

@@ -25,6 +25,7 @@ from spotsigs.formats.input_files import (
 )
 from spotsigs.formats.writers import copy_whole, packed, target_of
 from spotsigs.records import Document, Skipped
+from spotsigs.storage.locations import is_remote
 
 Parse = Callable[[], Document | Skipped]
 Piece = tuple[int, tuple[bytes, Parse | None]]
@@ -147,7 +148,11 @@ class FileCollection(CopyableCollection):
         if self.unreadable(source):
             copy_whole(source, folder)
         else:
-            self.copy_file(source, target_of(folder, self._named(source)), keep)
+            self.copy_file(source, self.target(source, folder), keep)
+
+    def target(self, source: InputFile, folder: Path) -> Path:
+        """Return the path of a file in a copy, which does not exist, and create its folder."""
+        return target_of(folder, self._named(source))
 
     def copy_file(self, source: InputFile, target: Path, keep: Callable[[Document], bool]) -> None:
         """Copy one file of the format without the removed documents, up to any damage."""
@@ -155,6 +160,21 @@ class FileCollection(CopyableCollection):
             for piece, record in self.with_records(source):
                 if not isinstance(record, Document) or keep(record):
                     out.write(piece)
+
+    def ranges(self, source: InputFile) -> list[tuple[int, int]]:
+        """Return ranges of a file that tasks can copy, ``(start, stop)`` each; none if it is copied as a whole."""
+        own = type(self).copy_file is not FileCollection.copy_file
+        if own or not self.seekable or is_remote(source.path) or self.unreadable(source):
+            return []
+        return [] if compression(source.path) != "plain" else self.cut(source.path)
+
+    def staying(
+        self, source: InputFile, start: int, stop: int, keep: Callable[[Document], bool]
+    ) -> Iterator[tuple[int, int, bool]]:
+        """Yield the start and the stop of each piece that begins in a range, and whether it belongs to a copy."""
+        for at, (piece, parse) in self.pieces(source, start, stop):
+            record = parse() if parse is not None else None
+            yield at, at + len(piece), not isinstance(record, Document) or keep(record)
 
     def with_records(self, source: InputFile) -> Iterator[tuple[bytes, Document | Skipped | None]]:
         """Iterate over the bytes of a file up to any damage, each piece with the record that it is, if it is one."""

@@ -26,6 +26,7 @@ from spotsigs.outofcore.leaders import BYTES_A_RESULT, leaders_on_disk
 from spotsigs.outofcore.pair_files import BYTES_A_PAIR, PairFiles, write_pairs
 from spotsigs.outofcore.segments import extract_segments, finished_segments, first_segment, known_source, source_of
 from spotsigs.outofcore.template_pass import refine_segments
+from spotsigs.outofcore.text_lost_tasks import StoredGrams
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, LAYOUT, build_vectors, rounds_of
 from spotsigs.records import Clusters, Pairs
 from spotsigs.signatures.blocks import Blocks
@@ -309,8 +310,12 @@ class Store:
             listed=listed,
             skipped=skipped,
             new_from=new_from,
+            lost=self._grams(outlines).text_lost if outlines.has_grams else None,
             contents=partial(self._contents, outlines, segments) if self.method.reads_phrases else None,
         )
+
+    def _grams(self, outlines: Blocks) -> StoredGrams:
+        return StoredGrams(outlines, self.folder / "text-lost", self.engine, self.budget)
 
     def _contents(self, outlines: Blocks, segments: Blocks) -> Contents:
         """Return the phrases of the documents, by their signatures before and after the second pass."""

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.parallel import on_threads
 from spotsigs.contracts import Collection, Shard, SignatureScheme
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Skipped
 from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.extract import extract_parts, grams_a_shard, strict_error
 from spotsigs.storage.identity import identity
-from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
-from spotsigs.storage.store import claim, opened, save_signatures, unsealed
+from spotsigs.storage.locations import (
+    SPAN,
+    absolute,
+    as_path,
+    checksum_of,
+    content_of,
+    exists,
+    is_remote,
+    read,
+    remember,
+    spans_of,
+)
+from spotsigs.storage.store import claim, entry_spans, opened, save_signatures, unsealed
 from spotsigs.storage.tasks import mark_resumed, run_tasks
 from spotsigs.text.size_limits import largest_page, largest_unit, page_size_limit
 from spotsigs.text.tokens import tokenize
@@ -28,6 +40,9 @@ from spotsigs.workers.progress import progress
 _SOURCE = "source.json"
 SCHEMA = 2
 """Version of what `source_of` returns."""
+
+CONNECTIONS = 4
+"""Remote files of which the checksums are requested at the same time."""
 
 PART_BYTES = 1 << 24
 """Bytes of signatures in memory before they are written: a shard may have any number."""
@@ -57,8 +72,9 @@ def extract_segments(
         record of the collection that cannot be read.
     """
     folder = as_path(folder)
-    scheme(tokenize(""))  # a scheme that cannot work raises here, not once for each document
     shards = collection.shards()
+    # one that cannot work raises an error here, not once for each document; on workers, which load its kernels
+    list(engine.map(try_scheme, [scheme] * min(len(shards), 2)))
     differing = claim(folder, _SOURCE, source_of(collection, text, scheme) | {"shards": len(shards)})
     require(
         not differing,
@@ -82,10 +98,45 @@ def extract_segments(
     return finished_segments(folder, collection.reference_shards)
 
 
+def try_scheme(scheme: SignatureScheme) -> None:
+    """Cut a text without words: a scheme with wrong parameters raises an error."""
+    scheme(tokenize(""))
+
+
 def source_of(collection: Collection, text: Any, scheme: Any) -> dict[str, Any]:
     """Return the identity of what the signatures of a collection depend on, see `spotsigs.storage.identity`."""
     source = {"collection": identity(collection), "text": identity(text), "scheme": identity(scheme)}
     return {"schema": SCHEMA, **source, "files": _files(collection)}
+
+
+def read_contents(collection: Any, engine: Engine) -> None:
+    """Compute the checksums of a collection's files on workers, which `source_of` then need not read."""
+    pieces: list[tuple[str, int, int]] = []
+    if hasattr(collection, "sources"):
+        for source in collection.sources():
+            with suppress(OSError):
+                spans = [] if is_remote(source.path) or not source.path.is_file() else spans_of(source.path)
+                pieces += [(str(source.path), *span) for span in spans]
+    ends = row_starts([stop - start for _, start, stop in pieces])
+    tasks = [tuple(pieces[first:last]) for first, last in entry_spans(ends, SPAN)]
+    if len(tasks) < 2:
+        return
+    found = chain.from_iterable(run_tasks(engine, checksums_of, tasks, "looking for changed input"))
+    for path, parts in groupby(zip(pieces, found, strict=True), key=lambda pair: pair[0][0]):
+        checksums = [checksum for _, checksum in parts]
+        if None not in checksums:
+            remember(Path(path), cast(list[str], checksums))
+
+
+def checksums_of(pieces: tuple[tuple[str, int, int], ...]) -> list[str | None]:
+    """Return the checksums of ranges of files; None of one that cannot be read."""
+    found: list[str | None] = []
+    for path, start, stop in pieces:
+        try:
+            found.append(checksum_of(Path(path), start, stop))
+        except OSError:
+            found.append(None)
+    return found
 
 
 def known_source(folder: Path) -> dict[str, Any]:
@@ -121,10 +172,9 @@ def _files(collection: Any) -> list[list[Any]]:
     if not hasattr(collection, "sources"):
         return []
     sources = collection.sources()
-    with ThreadPoolExecutor(4) as pool:
-        contents = pool.map(lambda source: content_of(source.path), sources)
-        contents = progress(contents, "looking for changed input", len(sources), "files")
-        return [[source.name, *content] for source, content in zip(sources, contents, strict=True)]
+    contents = on_threads(content_of, [source.path for source in sources], CONNECTIONS)
+    contents = progress(contents, "looking for changed input", len(sources), "files")
+    return [[source.name, *content] for source, content in zip(sources, contents, strict=True)]
 
 
 def _name(k: int) -> str:

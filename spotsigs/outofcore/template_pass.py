@@ -384,7 +384,8 @@ def gather(target: Target) -> None:
     sections[_unknown(job, places, task[first:last], row[first:last])] = 0
     documents = replace(outlines.documents, sections=sections)
     indptr = row_starts(sizes_of_rows)
-    signatures = replace(outlines, documents=documents, indptr=indptr, hashes=hashes, counts=counts)
+    columns: dict[str, Any] = {"documents": documents, "indptr": indptr, "hashes": hashes, "counts": counts}
+    signatures = replace(outlines, **columns, grams=None, phrases=None)  # which the outlines have
     save_signatures(target.folder, signatures, made_of=made_of)
 
 

@@ -220,13 +220,16 @@ def _text_lost(result: Result, run: Run) -> TextLost | None:
     matched = result.matched
     if matched.new_from and run.documents is run.collection:
         return None
-    if not matched.signatures.has_grams:
+    most_bytes, kept = MOST_BYTES if run.memory is None else run.memory // 16, result.decisions.kept
+    if matched.lost is not None:
+        lost: TextLost | None = matched.lost(kept, run.grams)
+        return lost
+    if matched.signatures.has_grams:
+        grams = matched.signatures.grams()
+    else:
         scheme = result.method.signature
         grams = grams_of(texts(run.documents, texts_for(scheme, result.method.text)), cutter(scheme))
-    else:
-        grams = matched.signatures.grams()
-    most_bytes = MOST_BYTES if run.memory is None else run.memory // 16
-    return text_lost(grams, result.decisions.kept, most_bytes=most_bytes)
+    return text_lost(grams, kept, most_bytes=most_bytes)
 
 
 def _written(result: Result, run: Run, copy: Path | None, stack: ExitStack) -> Path | None:

@@ -123,7 +123,7 @@ class Run:
         """Most word 5-grams that are kept to measure the text lost: in memory, or in the files of the store."""
         if self.output.copy is None:
             return 0
-        return (MOST_BYTES if self.memory is None else self.memory // 5) // 8
+        return (MOST_BYTES if self.memory is None else self.memory // 16) // 8
 
 
 def _require_outside(key: str, named: str | None, path: object) -> None:
@@ -190,7 +190,7 @@ def compute(method: Method, run: Run, joined: Joined | None = None) -> Result:
         If the collection is empty, a record is unreadable and ``strict`` is set, or the matcher or the collection has
         no form on disk.
     """
-    listed = run.output.pairs or run.output.page or run.memory is not None
+    listed = run.output.pairs or run.output.page or method.clusters is not ClusterMethod.leaders
     prepare(steps_of(method, listed=listed), run.memory)
     if run.memory is not None:
         return _on_disk(method, run, run.memory)
@@ -223,6 +223,7 @@ def _in_memory(method: Method, run: Run, joined: Joined) -> Result:
 
 def _on_disk(method: Method, run: Run, memory: int) -> Result:
     from spotsigs.outofcore.pipeline import Store, read_decisions, require_units, write_decisions
+    from spotsigs.outofcore.segments import read_contents
 
     if not isinstance(method.matcher, SpotSigsTight):
         raise InputError(
@@ -230,6 +231,7 @@ def _on_disk(method: Method, run: Run, memory: int) -> Result:
             "a store as reference need; leave them out"
         )
     engine = require_units(run.documents, run.engine, memory, copied=run.output.copy is not None)
+    read_contents(run.documents, engine)
     folder = store_of_run(method, run.documents, run.output.folder) if run.store is None else kept_store(run.store)
     store = Store(folder=folder, method=method, engine=engine, memory=memory)
     listed = run.output.pairs or run.output.page or method.clusters is not ClusterMethod.leaders

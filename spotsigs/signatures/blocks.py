@@ -61,6 +61,10 @@ class Blocks:
         """Return the number of signatures of each block, which does not read files."""
         return self._counted(lambda block: len(block.hashes), lambda store: store.length("hashes", np.uint64))
 
+    def n_skipped(self) -> NDArray[np.int64]:
+        """Return the number of records of each block that could not be read, which does not read files."""
+        return self._counted(lambda block: len(block.skipped), lambda store: int(store.facts["skipped"]))
+
     def _counted(self, of_block: Any, of_store: Any) -> NDArray[np.int64]:
         counts = (
             of_block(part) if isinstance(part, Signatures) else of_store(opened(part, "signatures", verify=False))
@@ -134,7 +138,10 @@ class Blocks:
     @property
     def is_labelled(self) -> bool:
         """Whether a document has a truth label."""
-        return any(name is not None for name in self.clusters)
+        in_memory = (part.documents.clusters for part in self.parts if isinstance(part, Signatures))
+        return any(store.facts["labelled"] for store in self._readers()) or any(
+            name is not None for names in in_memory for name in names
+        )
 
     @property
     def dates(self) -> Iterator[str | None]:
@@ -167,9 +174,11 @@ class SkippedRecords(SizedIterable[Skipped]):
     blocks: Blocks
 
     def __len__(self) -> int:
-        return sum(len(block.skipped) for block in self.blocks.read("skipped"))
+        return int(self.blocks.n_skipped().sum())
 
     def __iter__(self) -> Iterator[Skipped]:
+        if not len(self):
+            return
         for k, block in enumerate(self.blocks.read("skipped")):
             for record in block.skipped:
                 yield replace(record, of_reference=True) if k < self.blocks.reference else record

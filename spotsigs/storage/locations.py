@@ -13,7 +13,6 @@ import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -148,8 +147,10 @@ def content_of(path: Path) -> tuple[int, str]:
     """
     try:
         if not is_remote(path):
-            facts = path.stat()
-            return _local_content(path, facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+            state = _state_of(path)
+            if state not in _KNOWN:
+                remember(path, [checksum_of(path, *span) for span in spans_of(path)])
+            return state[1], _KNOWN[state]
         with _remote(path) as (system, key):
             info = system.info(key)
             value = next((str(info[name]) for name in _CHECKSUMS if info.get(name)), None)
@@ -158,9 +159,41 @@ def content_of(path: Path) -> tuple[int, str]:
         return -1, "cannot be read"
 
 
-@lru_cache(1 << 16)
-def _local_content(path: Path, *state: int) -> tuple[int, str]:
-    return path.stat().st_size, checksum(path)
+_KNOWN: dict[tuple[Any, ...], str] = {}
+"""Checksums of local files that this process knows, by their states."""
+
+SPAN = 1 << 28
+"""Bytes of a file of which one task computes the checksum."""
+
+
+def spans_of(path: Path) -> list[tuple[int, int]]:
+    """Cut a local file into ranges of `SPAN`, at least one; return none if its checksum is known."""
+    state = _state_of(path)
+    if state in _KNOWN:
+        return []
+    return [(start, min(start + SPAN, state[1])) for start in range(0, max(state[1], 1), SPAN)]
+
+
+def checksum_of(path: Path, start: int, stop: int) -> str:
+    """Return the XXH3 checksum of a range of a file, 128 bits in hexadecimal digits."""
+    digest = xxhash.xxh3_128()
+    with path.open("rb") as file:
+        file.seek(start)
+        while start < stop and (block := file.read(min(stop - start, 1 << 20))):
+            digest.update(block)
+            start += len(block)
+    return digest.hexdigest()
+
+
+def remember(path: Path, parts: Sequence[str]) -> None:
+    """Keep the checksum of a local file, by those of its ranges."""
+    whole = parts[0] if len(parts) == 1 else xxhash.xxh3_128_hexdigest("".join(parts).encode())
+    _KNOWN[_state_of(path)] = whole
+
+
+def _state_of(path: Path) -> tuple[Any, ...]:
+    facts = path.stat()
+    return path, facts.st_size, facts.st_dev, facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns
 
 
 def fetch(path: Path, target: Path) -> None:

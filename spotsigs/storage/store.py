@@ -52,6 +52,7 @@ _SEAL = "seal"
 TICK = 10**8
 """Nanoseconds in which two changes of a file may have the same time."""
 _MOST_DOWNLOADS = 64  # remote stores of which a process keeps the files
+_MOST_MANIFESTS = 1 << 12  # stores of which a process keeps the parsed manifests, of some kilobytes each
 
 _COMPARED: set[int] = set()
 """States of the stores whose checksums this process has compared."""
@@ -442,28 +443,50 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
         return Reader(download.folder, manifest, download)
     reader = Reader(folder, manifest)
     if verify:
-        sizes = locations.sizes(folder)
-        for name, facts in files.items():
-            _check_size(folder / name, sizes.get(name), facts["bytes"])
-        _compare_checksums(reader)
+        _compare_checksums(folder, files)
     return reader
 
 
-def _compare_checksums(reader: Reader) -> None:
-    """Compare the checksums of a store, unless that was done and its files have not changed since."""
-    files = reader.facts["files"]
-    stats = [(reader.folder / name).stat() for name in sorted(files)]
-    states = [(file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns) for file in stats]
-    state = xxhash.xxh3_128_intdigest(f"{states} {json.dumps(reader.facts, sort_keys=True)}".encode())
-    if state in _COMPARED:
+def _state_of(path: str) -> tuple[int, ...] | None:
+    """Return what identifies the content of a local file, its size first and its last change last; None without it."""
+    try:
+        file = os.stat(path)
+    except OSError:
+        return None
+    return file.st_size, file.st_dev, file.st_ino, file.st_mtime_ns, max(file.st_mtime_ns, file.st_ctime_ns)
+
+
+def _compare_checksums(folder: Path, files: dict[str, Any]) -> None:
+    """Compare sizes and checksums of a store, checksums unless that was done and its files have not changed since."""
+    states = {name: _state_of(os.path.join(folder, name)) for name in files}
+    for name, state in states.items():
+        if state is None or state[0] != files[name]["bytes"]:
+            _check_size(folder / name, None if state is None else state[0], files[name]["bytes"])
+    compared = xxhash.xxh3_128_intdigest(f"{states} {_fingerprint(files)}".encode())
+    if compared in _COMPARED:
         return
     for name, facts in files.items():
-        _require_checksum(reader.folder / name, checksum(reader.folder / name), facts["xxh3_128"])
-    if time_ns() - max((max(file.st_mtime_ns, file.st_ctime_ns) for file in stats), default=0) > TICK:
-        _COMPARED.add(state)
+        _require_checksum(folder / name, checksum(folder / name), facts["xxh3_128"])
+    if time_ns() - max((state[-1] for state in states.values() if state), default=0) > TICK:
+        _COMPARED.add(compared)
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a store, which this process parses again only if its file has changed since."""
+    if is_remote(folder):
+        return _read_manifest(folder)
+    state = _state_of(os.path.join(folder, _MANIFEST))
+    if state is None or time_ns() - state[-1] <= TICK:
+        return _read_manifest(folder)
+    return _known_manifest(folder, state)
+
+
+@lru_cache(_MOST_MANIFESTS)
+def _known_manifest(folder: Path, state: tuple[int, ...]) -> dict[str, Any]:
+    return _read_manifest(folder)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
     """Read a manifest of this version, and compare its checksum."""
     path = folder / _MANIFEST
     try:
@@ -611,7 +634,10 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
         store.strings("dates", (date or "" for date in documents.dates))
         store.strings("skipped", (skipped.id for skipped in signatures.skipped))
         store.strings("reasons", (skipped.reason for skipped in signatures.skipped))
-        store.facts = {"rows": len(signatures), **facts}
+        labelled = any(cluster is not None for cluster in documents.clusters)
+        store.facts = {
+            "rows": len(signatures), "labelled": labelled, "skipped": len(signatures.skipped), **facts,
+        }  # fmt: skip
     return store.fingerprint
 
 

@@ -44,8 +44,10 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
 import psutil
 
+from spotsigs.arrays.arrow import numbers, text
 from spotsigs.errors import InputError, counted
 from spotsigs.storage.atomic import replacing, staging_folder
 from spotsigs.storage.locations import as_path, exists
@@ -359,9 +361,10 @@ class TaskLog:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        rows = [step._asdict() for step in self.steps]
+        columns = dict(zip(Step._fields, zip(*self.steps, strict=True), strict=True))
+        arrays = {name: text(of) if name == "stage" else numbers(np.array(of)) for name, of in columns.items()}
         with replacing(path) as temporary:
-            pq.write_table(pa.Table.from_pylist(rows), temporary, compression="zstd")
+            pq.write_table(pa.table(arrays), temporary, compression="zstd")
 
     def _begin(self) -> int:
         self._next += 1

@@ -102,7 +102,7 @@ class Processes(WorkerEngine):
             return
         tasks = iter(tasks)
         waiting = list(islice(tasks, 2))
-        if len(waiting) < 2 and not _POOL:
+        if not waiting or (len(waiting) < 2 and not _POOL):
             yield from map(function, waiting)
             return
 

@@ -2,7 +2,11 @@
 
 import json
 import re
+from dataclasses import replace
 from itertools import chain, pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import naive.text_lost
 import numpy as np
@@ -11,16 +15,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from runs import configured, ran
+from stores import segments_of
 from strategies import examples
 
 from baselines.shingles import Shingles
 from spotsigs.errors import spelled
-from spotsigs.evaluation.text_lost import text_lost
+from spotsigs.evaluation.text_lost import bits_for, text_lost
 from spotsigs.options import as_option
+from spotsigs.outofcore import text_lost_tasks
+from spotsigs.outofcore.text_lost_tasks import StoredGrams
 from spotsigs.records import Document
 from spotsigs.runs.warnings import text_warning
-from spotsigs.signatures.extract import GRAM_BITS, concatenate, extract_parts, grams_of
+from spotsigs.signatures.extract import GRAM_BITS, concatenate, extract_parts, extract_shard, grams_of
 from spotsigs.text.visible import VisibleText
+from spotsigs.workers.engines import Serial
 
 WORDS = st.lists(st.sampled_from("a b c \u00c9t\u00e9 \u6771\u4eac\u90fd".split()), max_size=12).map(" ".join)
 ENDS = [*"a. b!\u201d c?d A.\u00c9 \u6771\u3002\u4eac \u03a3. \uff01 e.2 \u0130\uff1f .".split(), "\n\n", "b\fa"]
@@ -145,3 +153,40 @@ def test_a_store_of_a_run_without_a_copy_gives_the_same(tmp_path):
     printed = ran(tmp_path / "again", *words, f"copy={tmp_path / 'copy'}")
     fresh = ran(tmp_path / "fresh", *words[:4], f"copy={tmp_path / 'other'}")
     assert re.findall("text lost.*", printed) == re.findall("text lost.*", fresh) != []
+
+
+@given(
+    pages=st.lists(st.tuples(WORDS | SENTENCES, st.booleans()), max_size=8),
+    cuts=st.lists(st.integers(0, 8), max_size=3),
+    most=st.integers(2, 60),
+    bits=st.integers(0, 3),
+    task=st.integers(1, 20),
+)
+@examples(60)
+def test_tasks_count_the_same_sample_as_one_process(pages, cuts, most, bits, task):
+    """Segments with samples of different size, tasks and ranges of any number."""
+    kept = np.array([stays for _, stays in pages], np.bool_)
+    edges = [0, *sorted(min(cut, len(pages)) for cut in cuts), len(pages)]
+    with TemporaryDirectory() as folder, patch.object(text_lost_tasks, "LEAST_HASHES", 1):
+        parts = []
+        for k, (start, stop) in enumerate(pairwise(edges)):
+            texts = [text for text, _ in pages[start:stop]]
+            part = extract_shard(shard_of(texts), VisibleText(), Shingles(), grams=10**6)
+            parts.append(replace(part, grams=part.grams.drawn(bits * (k % 2))))
+        stored = StoredGrams(segments_of(parts, folder), Path(folder, "lost"), Serial(), 64 * task)
+        actual = stored.text_lost(kept, most)
+        assert not Path(folder, "lost").exists()
+    drawn = actual.one_in.bit_length() - 1
+    samples = [part.grams.drawn(drawn) for part in parts]
+    expected = text_lost(samples, kept)
+    assert (actual.share, actual.of_sentences, actual.one_in) == (expected.share, expected.of_sentences, 1 << drawn)
+    np.testing.assert_array_equal(actual.of_page, expected.of_page)
+    known = [(len(part.grams.hashes), part.grams.bits) for part in parts]
+    assert drawn == bits_for(known, most) >= max(own for _, own in known)
+    assert sum(size >> drawn - own for size, own in known) <= most
+
+
+def test_a_store_of_other_pages_has_no_measure(tmp_path):
+    part = extract_shard(shard_of(["a page"]), VisibleText(), Shingles(), grams=10)
+    stored = StoredGrams(segments_of([part], tmp_path), tmp_path / "lost", Serial(), 10**6)
+    assert stored.text_lost(np.ones(2, np.bool_), 10) is None

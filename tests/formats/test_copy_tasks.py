@@ -2,10 +2,14 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
 
 from spotsigs.errors import InputError
 from spotsigs.formats.folder import Folder
@@ -15,6 +19,7 @@ from spotsigs.runs import copy_tasks
 from spotsigs.runs.copy_tasks import JudgedBy, copied_by_tasks
 from spotsigs.signatures.extract import name_hash, unique_ids
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.size_limits import page_size_limit
 from spotsigs.text.visible import VisibleText
 from spotsigs.workers.engines import Engine, Serial
 
@@ -47,7 +52,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def copied(collection, ids: list[str], temporary: Path, engine: Engine) -> tuple[bool, dict[str, bytes]]:
     temporary.mkdir()
-    kept = np.array([name_hash(name) % 3 > 0 for name in ids])
+    kept = np.array([name_hash(name) % 3 > 0 for name in ids], np.bool_)
     judged = JudgedBy(np.empty(0, np.uint64), VisibleText(), SpotSignatures())
     with patch.object(copy_tasks, "TASK_BYTES", 1):
         by_tasks = copied_by_tasks(collection, ids, kept, temporary, judged=judged, engine=engine)
@@ -78,3 +83,24 @@ def test_changed_input_is_refused(tmp_path):
     collection = jsonl(tmp_path / "in", [["a", "b"], ["c", "d"]])
     with pytest.raises(InputError, match="has changed since it was matched"):
         copied(collection, ["a", "b", "c", "e"], tmp_path / "copy", TwoWorkers())
+
+
+LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=90), max_size=30)
+
+
+@given(texts=LINES, others=st.sets(st.integers(0, 30)), shard=st.integers(1, 300), page=st.integers(40, 400))
+@examples(60)
+def test_a_file_that_is_copied_in_ranges_has_the_same_bytes(texts, others, shard, page):
+    """Long lines, damaged lines, blank ones, and lines without an end, in ranges of any size."""
+    with TemporaryDirectory() as name, page_size_limit(page, page):
+        folder = Path(name)
+        records = [json.dumps({"id": f"{k}", "text": text}) for k, text in enumerate(texts)]
+        lines = ["{damaged" if k in others else record for k, record in enumerate(records)]
+        (folder / "in.jsonl").write_text("\n".join(["", '{"id": "first", "text": "a"}', *lines]), encoding="utf-8")
+        collection = Jsonl(path=str(folder / "in.jsonl"), shard_bytes=shard)
+        ids = [record.id for part in collection.shards() for record in part() if hasattr(record, "content")]
+        by_tasks, actual = copied(collection, ids, folder / "two", TwoWorkers())
+        assert (False, actual) == copied(collection, ids, folder / "one", Serial())
+        sizes = [len(line.encode()) for line in lines]
+        if len(collection.shards()) > 1 and max(sizes, default=0) < page:
+            assert by_tasks
