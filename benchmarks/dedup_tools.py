@@ -15,14 +15,16 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.records import Document
 from spotsigs.text.visible import visible_text
+from spotsigs.workers.engines import Processes
 
 PERMUTATIONS = 128
 RENSA_TAU = 0.8
@@ -60,9 +62,15 @@ def whole_page(html: str) -> str:
 def extract(text: Callable[[str], str], path: Path, out: Path) -> None:
     """Write the texts of pages, extracted in one process for each core, to ``out/texts.jsonl``."""
     pages = list(documents(path))
-    with (out / "texts.jsonl").open("w", encoding="utf-8") as file, ProcessPoolExecutor(all_cores()) as pool:
-        for page, content in zip(pages, pool.map(text, (page["html"] for page in pages), chunksize=64), strict=True):
+    parts = [[page["html"] for page in pages[k : k + 64]] for k in range(0, len(pages), 64)]
+    found = chain.from_iterable(Processes(workers=all_cores()).map(partial(_texts, text), parts))
+    with (out / "texts.jsonl").open("w", encoding="utf-8") as file:
+        for page, content in zip(pages, found, strict=True):
             file.write(json.dumps({"id": page["id"], "text": content, "cluster": page.get("cluster")}) + "\n")
+
+
+def _texts(text: Callable[[str], str], pages: list[str]) -> list[str]:
+    return [text(page) for page in pages]
 
 
 TEXTS = {"whole page": whole_page, "main content": main_content}

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context
 from typing import Any
 
 from benchmarks.end_to_end import package_docs_html
@@ -18,6 +16,7 @@ from spotsigs.records import Document
 from spotsigs.signatures.extract import extract_shard
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText, visible_text
+from spotsigs.workers.engines import Processes
 
 PAGES, FEW_PAGES = 300, 40
 
@@ -57,9 +56,9 @@ def measure(documents: Sequence[Document]) -> list[dict[str, Any]]:
     size = sum(len(page.content) for page in documents) / 1e6
     about = {"collection": "SQLAlchemy's documentation", "pages": len(documents), "mb": size}
     rows = [{"step": step} | about | _speed(size, partial(run, documents)) for step, run in STEPS.items()]
+    engine = Processes(workers=all_cores())
     parts = [documents[k :: all_cores()] for k in range(all_cores())]
-    with ProcessPoolExecutor(len(parts), get_context("spawn")) as pool:
-        speed = _speed(size, lambda: list(pool.map(signatures, parts)))
+    speed = _speed(size, lambda: list(engine.map(signatures, parts)))
     return [*rows, {"step": f"pages to signatures, {len(parts)} processes"} | about | speed]
 
 

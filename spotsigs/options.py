@@ -198,7 +198,7 @@ OPTIONS = (
     ),
     Option(
         name="engine",
-        form="processes|serial|dask|ray",
+        form="processes|serial|dask",
         defaults={COMMAND: "processes", FUNCTION: "processes"},
         help="Choose where the work runs.",
         notes={COMMAND: "The default is processes of this machine."},
@@ -209,7 +209,7 @@ OPTIONS = (
         name="address",
         form="ADDRESS",
         defaults={COMMAND: None},
-        help="Use the running cluster of dask or ray at this address, such as tcp://head:8786.",
+        help="Use the running Dask cluster at this address, such as tcp://head:8786.",
         verbs=INPUT,
     ),
     Option(

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from spotsigs.errors import InputError, reason
 from spotsigs.storage import atomic
+from spotsigs.storage.atomic import publish
 
 REGISTRY = Path(__file__).with_name("registry.txt")
 """Names of files and their SHA-256."""
@@ -188,7 +189,7 @@ def _fetch(
             raise InputError(
                 f"{client} could not fetch {asked} (is there a network?): {reason}; or save a copy of it as {path}"
             )
-        os.replace(files[0], target)
+        publish(files[0], target)
 
 
 def _pip(package: str, version: str, target: Path, path: Path) -> None:

@@ -8,10 +8,10 @@ import json
 import logging
 import tarfile
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from http.client import HTTPException
 from pathlib import Path
@@ -28,6 +28,7 @@ from data.collections.newsframes import NewsFrames, deciding_files, prepared_fra
 from data.collections.newsframes.assembly import equal_sizes
 from data.collections.newsframes.frames import AnnotatedPage, Frame
 from data.collections.newsframes.reuters_stories import NewsStory
+from spotsigs.arrays.parallel import on_threads
 from spotsigs.errors import InputError, require
 from spotsigs.workers.progress import Progress
 
@@ -168,16 +169,14 @@ def _fetch(source: PageSource, missing: list[Listed], folder: Path) -> None:
     log.info("fetching %d files (%.0f MB) of %s, %s", len(missing), size, source.repository, source.licence)
     with (
         Progress(f"fetching {source.name}", len(missing), "files") as shown,
-        ThreadPoolExecutor(CONNECTIONS) as threads,
+        closing(on_threads(partial(_fetch_into, source, folder), missing, CONNECTIONS)) as fetched,
     ):
-        fetched = [threads.submit(_fetch_file, source, file, folder / file.path) for file in missing]
-        try:
-            for one in fetched:
-                one.result()
-                shown.advance()
-        except BaseException:
-            threads.shutdown(cancel_futures=True)
-            raise
+        for _ in fetched:
+            shown.advance()
+
+
+def _fetch_into(source: PageSource, folder: Path, file: Listed) -> None:
+    _fetch_file(source, file, folder / file.path)
 
 
 def _fetch_file(source: PageSource, file: Listed, path: Path) -> None:

@@ -20,6 +20,7 @@ from experiments.harness.used_code import EVERY, ROOT, used_files
 from experiments.show.overview import UNLISTED
 from spotsigs.reports.output_files import write_csv
 from spotsigs.runs.provenance import CODE, git, provenance
+from spotsigs.storage.atomic import move_aside, publish
 
 CONF = ROOT / "conf"
 NAME = "manifest.csv"
@@ -147,10 +148,8 @@ def _move(written: Path, target: Path) -> None:
     """Move a folder to the place of another, which is deleted only then."""
     previous = written.with_suffix(".previous")
     shutil.rmtree(previous, ignore_errors=True)
-    if target.exists():
-        target.rename(previous)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    written.rename(target)
+    move_aside(target, previous)
+    publish(written, target)
     shutil.rmtree(previous, ignore_errors=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -150,10 +150,16 @@ def over_blocks(kernel: Callable[[int, int], Any], n: int, threads: int | None, 
         return list(pool.map(lambda span: kernel(*span), spans))
 
 
-def on_threads(function: Callable[[T], R], items: Sequence[T], threads: int) -> Iterator[R]:
-    """Yield the results of a function that waits for the system, in order, for some items at a time."""
+def on_threads(function: Callable[[T], R], items: Sequence[T], threads: int) -> Generator[R, None, None]:
+    """Yield the results of a function that waits for the system, in order, for some items at a time.
+
+    If one raises an error, or the iteration is closed early, those that have not begun are cancelled.
+    """
     with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(function, items)
+        try:
+            yield from pool.map(function, items)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def concatenated(parts: Sequence[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...]) -> list[NDArray[Any]]:

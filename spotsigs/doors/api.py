@@ -86,7 +86,7 @@ def near_duplicates(
         Signatures, measure and all other choices, made by `spotsigs.Method.of`. The default is ``Method.of()``.
     workers : int
         Worker processes of the extraction, which receive the pages in batches.
-    engine : {"processes", "serial", "dask", "ray"} or Engine
+    engine : {"processes", "serial", "dask"} or Engine
         Where the extraction runs. A running cluster is given by an engine with its address, such as
         ``spotsigs.workers.engines.Dask(workers=4, address="tcp://head:8786")``.
 

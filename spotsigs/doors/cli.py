@@ -224,7 +224,7 @@ def _collection(args: argparse.Namespace) -> tuple[str, Any]:
 
 def _path(args: argparse.Namespace, path: str) -> str:
     """Return the path of an input for the workers, which may have other working directories."""
-    return os.path.abspath(path) if args.engine in ("dask", "ray") and path != "-" and "://" not in path else path
+    return os.path.abspath(path) if args.engine == "dask" and path != "-" and "://" not in path else path
 
 
 def _reference(args: argparse.Namespace) -> Any:

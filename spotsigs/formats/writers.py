@@ -20,7 +20,7 @@ from spotsigs.errors import InputError, option, system_errors
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, raw
 from spotsigs.formats.input_files import InputFile, file_name
 from spotsigs.records import Document
-from spotsigs.storage.atomic import move_aside
+from spotsigs.storage.atomic import move_aside, publish
 from spotsigs.storage.locations import as_path, files_below, is_remote, remove, require_reachable, upload
 from spotsigs.storage.manifest import MANIFEST, foreign, states_of, write_manifest
 from spotsigs.text.charset import to_utf8
@@ -130,8 +130,7 @@ def publish_copy(temporary: Path, folder: Path, undo: ExitStack, *, overwrite: b
     move_aside(folder, temporary / PREVIOUS, undo)
     if (temporary / PREVIOUS).exists():  # files may have been added since it was checked
         _require_own(temporary / PREVIOUS, folder)
-    os.replace(new, folder)
-    undo.callback(os.replace, folder, new)
+    publish(new, folder, undo)
 
 
 def _upload_copy(new: Path, folder: Path, undo: ExitStack) -> None:

@@ -51,7 +51,7 @@ from spotsigs.storage.store import (
 )
 from spotsigs.storage.tasks import JOB, in_caller
 from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, page_size_limit
-from spotsigs.workers.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine, end_workers
+from spotsigs.workers.engines import Dask, Engine, Processes, Serial, WorkerEngine, end_workers
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ def fitting(engine: Engine, memory: int, unit: int = 0) -> Engine:
     """
     further = BYTES_A_UNIT_BYTE * unit if unit > 2 * BUDGET_PAGE else 0
     most = max((memory - PROGRAM) // (PROGRAM + LEAST + further), 1)
-    elsewhere = isinstance(engine, ClusterEngine) and engine.address is not None
+    elsewhere = isinstance(engine, Dask) and engine.address is not None
     if not isinstance(engine, WorkerEngine) or elsewhere or most >= engine.processes:
         return engine
     if most > 1 or not isinstance(engine, Processes):

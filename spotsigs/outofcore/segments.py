@@ -34,7 +34,7 @@ from spotsigs.storage.store import claim, entry_spans, opened, save_signatures, 
 from spotsigs.storage.tasks import mark_resumed, run_tasks
 from spotsigs.text.size_limits import largest_page, largest_unit, page_size_limit
 from spotsigs.text.tokens import tokenize
-from spotsigs.workers.engines import Engine
+from spotsigs.workers.engines import Engine, Serial
 from spotsigs.workers.progress import progress
 
 _SOURCE = "source.json"
@@ -74,7 +74,7 @@ def extract_segments(
     folder = as_path(folder)
     shards = collection.shards()
     # one that cannot work raises an error here, not once for each document; on workers, which load its kernels
-    list(engine.map(try_scheme, [scheme] * min(len(shards), 2)))
+    list((engine if engine.processes and len(shards) > 1 else Serial()).map(try_scheme, [scheme] * 2))
     differing = claim(folder, _SOURCE, source_of(collection, text, scheme) | {"shards": len(shards)})
     require(
         not differing,
@@ -173,8 +173,8 @@ def _files(collection: Any) -> list[list[Any]]:
         return []
     sources = collection.sources()
     contents = on_threads(content_of, [source.path for source in sources], CONNECTIONS)
-    contents = progress(contents, "looking for changed input", len(sources), "files")
-    return [[source.name, *content] for source, content in zip(sources, contents, strict=True)]
+    shown = progress(contents, "looking for changed input", len(sources), "files")
+    return [[source.name, *content] for source, content in zip(sources, shown, strict=True)]
 
 
 def _name(k: int) -> str:

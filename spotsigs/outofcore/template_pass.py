@@ -27,6 +27,7 @@ from spotsigs.contracts import CollectionScheme
 from spotsigs.errors import InputError, require
 from spotsigs.records import DocumentColumns, Signatures
 from spotsigs.signatures.blocks import Blocks
+from spotsigs.signatures.main_content import LINK
 from spotsigs.signatures.sections import sections_of
 from spotsigs.signatures.sites import sites_of
 from spotsigs.signatures.template_kernels import PageFeatures, PageLinks
@@ -54,6 +55,8 @@ RULES = 13
 """Version of the rules. A new version replaces signatures that an earlier release computed from the same outlines."""
 
 BYTES_AN_ENTRY = 100  # of a task, for each signature and link of its pages, read, compared and written
+BYTES_A_LINK = 72  # of a task, for each link of a large site while these are numbered: hash, order, number and page
+BYTES_A_PAGE = 64  # of a task, for each page of a large site: its key, order and counts
 BYTES_A_PLACE = 64  # of the calling process, for each page while it makes the plan: site, size, order, task and row
 
 TASKS = 16
@@ -211,13 +214,14 @@ def _placed(job: TemplateJob, outlines: Blocks, exact_duplicates: ExactDuplicate
     places = Places(sites, exact_duplicates.first_on_site(sites), base)
     spans = list(_cut(job, str(facts["name"]), places, weights))
     job.checkpoint(PLAN, facts["name"], work=lambda out: _write_plan(job, out, outlines, exact_duplicates, places))
+    large = [group for group, fits in spans if not fits]
+    indexed = list(run_tasks(engine, index, large, "links of large sites"))  # first, since it refuses what does not fit
     small = [group for group, fits in spans if fits]
     list(run_tasks(engine, refine, small, "templates", rows=sum(group.last - group.first for group in small)))
     for group in small:
         places.put(group.number, group.first, np.arange(group.last - group.first))
-    large = [group for group, fits in spans if not fits]
     blocks = []
-    for group, made in zip(large, run_tasks(engine, index, large, "links of large sites"), strict=True):
+    for group, made in zip(large, indexed, strict=True):
         rows = job.result(INDEX, group.number).whole("distinct_of", np.int64)
         edges = np.linspace(0, made["pages"], made["blocks"] + 1).astype(np.int64)
         for k, (start, stop) in enumerate(pairwise(edges.tolist())):
@@ -330,13 +334,17 @@ def index(group: Group, out: Writer) -> None:
     """Write the index of a large site, whose arrays are files."""
     with staging_folder(out.folder) as scratch:
         lengths: list[NDArray[np.int64]] = []
+        links = 0
 
         def parts() -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+            nonlocal links
             for sizes_of_part, hashes, kinds in group.outlines():
                 lengths.append(sizes_of_part)
+                links += int(np.count_nonzero(kinds >= LINK))
                 yield hashes, kinds
 
         hashes, kinds = concatenated_on_disk(parts(), (np.uint64, np.int32), scratch)
+        _require_fitting(links, group.last - group.first, group.job.memory)
         outlines = Signatures(DocumentColumns(), row_starts(np.concatenate(lengths)), hashes, kinds)
         known = group.job.scheme.index(outlines, threads=1, scratch=scratch)
         for part, names in ((known.pages, _FEATURES), (known.links, _LINKS)):
@@ -346,6 +354,16 @@ def index(group: Group, out: Writer) -> None:
         n_blocks = -(-len(hashes) // max(1, min(LEAST_ENTRIES, group.job.memory // BYTES_AN_ENTRY)))
         out.facts = {"pages": len(known.links.rows), "blocks": max(1, n_blocks)}
         del known, outlines, hashes, kinds
+
+
+def _require_fitting(links: int, pages: int, memory: int) -> None:
+    """Refuse a site whose links do not fit into the memory of a task."""
+    needed = links * BYTES_A_LINK + pages * BYTES_A_PAGE
+    require(
+        needed <= memory,
+        f"memory is too small to find templates: a site of {pages:,} pages has {links:,} links, which need "
+        f"{needed / 1e6:,.0f} MB, and there are {memory / 1e6:,.0f} MB for the data of a task",
+    )
 
 
 @resumable(REFINED)

@@ -255,7 +255,7 @@ def _find_vocabulary(job: VectorJob, batches: Sequence[Batch], engine: Engine) -
 @resumable("scattered")
 def scatter(batch: Batch, out: Writer) -> None:
     """Write the distinct hashes of a batch, and the index of the hash of each entry."""
-    hashes = np.concatenate([block.hashes for block in batch.blocks("hashes")])
+    hashes = np.concatenate([np.array(block.hashes) for block in batch.blocks("hashes")])  # a mapped file is open
     order = np.argsort(hashes)
     hashes = hashes[order]
     is_first = begins(hashes)
@@ -300,7 +300,7 @@ def number(batch: Batch, out: Writer) -> None:
     """Write the rows of a batch by length, and the offsets of each length."""
     job = batch.job
     ids, classes = _numbers_of(batch)
-    columns = [(np.diff(block.indptr), block.counts) for block in batch.blocks("counts")]
+    columns = [(np.diff(block.indptr), np.array(block.counts)) for block in batch.blocks("counts")]
     sizes, counts = (np.concatenate(column) for column in zip(*columns, strict=True))
     del columns
     kept, size, lengths = job.idf_filter.long_enough(sizes, ids >= 0, counts)

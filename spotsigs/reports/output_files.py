@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -60,13 +59,11 @@ def _replace_files(new: Path, folder: Path, first: str, last: str, optional: Ite
                 previous = new / "previous" / name
                 previous.parent.mkdir(exist_ok=True)
                 shutil.copy2(target, previous)
-                os.replace(new / name, target)
-                undo.callback(os.replace, previous, target)
+                atomic.publish(new / name, target)
+                undo.callback(atomic.publish, previous, target)
                 continue
             atomic.move_aside(target, new / "previous" / name, undo)
-            target.parent.mkdir(exist_ok=True)
-            os.replace(new / name, target)
-            undo.callback(target.unlink)
+            atomic.publish(new / name, target, undo)
         undo.pop_all()
 
 

@@ -29,7 +29,7 @@ from spotsigs.records import Document
 from spotsigs.signatures.extract import is_readable, name_hash
 from spotsigs.storage.tasks import run_tasks
 from spotsigs.text.size_limits import largest_page, largest_unit, page_size_limit
-from spotsigs.workers.engines import ClusterEngine, Engine
+from spotsigs.workers.engines import Dask, Engine
 
 TASK_BYTES = 1 << 25
 """Bytes of files below which a task takes further ones."""
@@ -192,7 +192,7 @@ def copied_by_tasks(
     than those that were matched. Then `spotsigs.formats.writers.prepare_copy`, which has the same arguments, copies the
     collection or refuses it.
     """
-    elsewhere = isinstance(engine, ClusterEngine) and engine.address is not None  # the copy is on this machine
+    elsewhere = isinstance(engine, Dask) and engine.address is not None  # the copy is on this machine
     if engine.processes < 2 or elsewhere or not isinstance(collection, CopiedByFile):
         return False
     cut = collection if isinstance(collection, CopiedInRanges) else None

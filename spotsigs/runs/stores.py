@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from spotsigs.method import Method
-from spotsigs.storage.atomic import staging_folder
+from spotsigs.storage.atomic import move_aside, staging_folder
 from spotsigs.storage.locations import as_path, is_remote
 from spotsigs.storage.store import claim
 
@@ -43,7 +42,7 @@ def _discard(store: Path) -> None:
     """Delete the store of a single run, and no other; if that fails, the next run deletes it."""
     if (store / RUN_MARKER).is_file():
         with suppress(OSError), staging_folder(store) as gone:
-            os.replace(store, gone / store.name)
+            move_aside(store, gone / store.name)
 
 
 def kept_store(store: str) -> Path:

@@ -155,12 +155,14 @@ class Blocks:
     @property
     def tokens(self) -> NDArray[np.int32]:
         """The number of tokens of each text."""
-        return np.concatenate([np.empty(0, np.int32), *(block.documents.tokens for block in self.read("tokens"))])
+        counts = (np.array(block.documents.tokens) for block in self.read("tokens"))  # a mapped file is open
+        return np.concatenate([np.empty(0, np.int32), *counts])
 
     @property
     def sections(self) -> NDArray[np.uint64]:
         """The sections of the documents, see `spotsigs.signatures.sections.sections_of`; outlines have none."""
-        return np.concatenate([np.empty(0, np.uint64), *(block.documents.sections for block in self.read("sections"))])
+        sections = (np.array(block.documents.sections) for block in self.read("sections"))
+        return np.concatenate([np.empty(0, np.uint64), *sections])
 
     def in_shingles(self) -> int:
         """Return the number of documents that are compared by shingles in place of spots."""

@@ -125,15 +125,21 @@ def replacing(path: Path) -> Iterator[Path]:
     with staging_folder(path) as folder:
         temporary = folder / path.name
         yield temporary
-        os.replace(temporary, path)
+        publish(temporary, path)
 
 
-def move_aside(path: Path, previous: Path, undo: ExitStack) -> None:
-    """Move a file or folder, if there is one, to another path until the stack restores it."""
+def publish(new: Path, path: Path, undo: ExitStack | None = None) -> None:
+    """Rename a complete file or folder to its path, at once, until the stack moves it back; a file replaces another."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(new, path)
+    if undo is not None:
+        undo.callback(os.replace, path, new)
+
+
+def move_aside(path: Path, previous: Path, undo: ExitStack | None = None) -> None:
+    """Move a file or folder, if there is one, to another path, until the stack moves it back."""
     if path.exists():
-        previous.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(path, previous)
-        undo.callback(os.replace, previous, path)
+        publish(path, previous, undo)
 
 
 def create(path: Path, content: bytes) -> None:
@@ -152,7 +158,7 @@ def create(path: Path, content: bytes) -> None:
         except FileExistsError:
             pass
         except (OSError, NotImplementedError):
-            os.replace(temporary, path)
+            publish(temporary, path)
 
 
 def destination(path: Path) -> Path:

@@ -36,7 +36,7 @@ from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.errors import InputError, reason, require, system_errors
 from spotsigs.records import DocumentColumns, Phrases, RowNumbers, Signatures, Skipped, Vectors, WordGrams, unchecked
 from spotsigs.storage import locations
-from spotsigs.storage.atomic import create, destination, is_empty, staging_folder
+from spotsigs.storage.atomic import create, destination, is_empty, move_aside, publish, staging_folder
 from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.locations import as_path, checksum, is_remote
 
@@ -253,9 +253,9 @@ def _put_in_place(new: Path, folder: Path, temporary: Path) -> None:
         if _is_there(new, folder):
             return
         with suppress(FileNotFoundError):
-            os.replace(folder, temporary / f"old{attempt}")
+            move_aside(folder, temporary / f"old{attempt}")
         try:
-            os.replace(new, folder)
+            publish(new, folder)
         except OSError as error:  # another process has written its store in the meantime
             if error.errno not in (EEXIST, ENOTEMPTY) or attempt == _ATTEMPTS - 1:
                 raise

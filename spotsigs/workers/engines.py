@@ -5,9 +5,7 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
-import re
 import shutil
-import socket
 import sys
 import tempfile
 import threading
@@ -244,15 +242,18 @@ def _watch(parent: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterEngine(WorkerEngine):
-    """Workers of a running cluster, by its address, or of one on this machine.
+class Dask(WorkerEngine):
+    """Workers of a Dask cluster: a running one by its address, or one on this machine.
+
+    Tasks name files, which all workers must be able to read. A task whose worker dies runs again on another one.
 
     Attributes
     ----------
     workers : int
         Processes of a cluster on this machine; `WINDOW` times as many tasks are submitted at a time.
     address : str or None
-        The cluster; None starts one on this machine.
+        Scheduler of a running cluster, for example ``tcp://head:8786``; for Slurm, the one that dask-jobqueue starts.
+        None starts a cluster on this machine.
     """
 
     address: str | None = None
@@ -275,47 +276,22 @@ class ClusterEngine(WorkerEngine):
                 except InputError:
                     raise
                 except Exception as lost:
-                    name = type(self).__name__
-                    message = f"{name} could not run a task ({_first_line(lost)}); give the same command again"
+                    message = f"Dask could not run a task ({_first_line(lost)}); give the same command again"
                     raise InputError(message) from lost
                 if error is not None:
                     raise error
                 yield result
 
-    def _connect(self) -> Callable[[Any, Any], Any]:
-        """Return a function that submits a call of `_caught` and returns its future."""
-        raise NotImplementedError
-
-
-def _caught(function: Callable[[Task], Result], task: Task) -> tuple[Result | None, Exception | None]:
-    """Return the result of a task or its error, which engines would repeat, wrap or name with their own traceback."""
-    try:
-        return function(task), None
-    except Exception as error:  # noqa: BLE001
-        return None, error
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dask(ClusterEngine):
-    """Workers of a Dask cluster: a running one by its address, or one on this machine.
-
-    Tasks name files, which all workers must be able to read. A task whose worker dies runs again on another one.
-
-    Attributes
-    ----------
-    address : str or None
-        Scheduler of a running cluster, for example ``tcp://head:8786``; for Slurm, the one that dask-jobqueue starts.
-    """
-
     @cache  # noqa: B019 - one client for each address until the process ends
     def _connect(self) -> Callable[[Any, Any], Any]:
+        """Return a function that submits a call of `_caught` and returns its future."""
         scratch = tempfile.mkdtemp(prefix="spotsigs-dask-")
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)  # after the workers have ended: Dask leaves it
-        distributed = _imported("distributed", "dask")
+        try:
+            distributed = import_module("distributed")
+        except ImportError:
+            message = f"{option('engine', 'dask')} needs distributed: pip install 'spotsigs[dask]'"
+            raise InputError(message) from None
         import_module("dask.config").set(temporary_directory=scratch)
         cluster: Any = self.address
         if cluster is None:
@@ -333,56 +309,16 @@ class Dask(ClusterEngine):
         return partial(client.submit, _caught, pure=False)
 
 
-def _imported(module: str, extra: str) -> Any:
+def _caught(function: Callable[[Task], Result], task: Task) -> tuple[Result | None, Exception | None]:
+    """Return the result of a task or its error, which engines would repeat, wrap or name with their own traceback."""
     try:
-        return import_module(module)
-    except ImportError:
-        raise InputError(f"{option('engine', extra)} needs {module}: pip install 'spotsigs[{extra}]'") from None
+        return function(task), None
+    except Exception as error:  # noqa: BLE001
+        return None, error
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ray(ClusterEngine):
-    """Workers of a Ray cluster: a running one by its address, or one on this machine.
-
-    Tasks name files, which all workers must be able to read. A task whose worker dies runs again.
-
-    Attributes
-    ----------
-    address : str or None
-        A running cluster, ``auto`` or ``ray://head:10001``.
-    """
-
-    @cache  # noqa: B019 - one connection until the process ends
-    def _connect(self) -> Callable[[Any, Any], Any]:
-        here = self.address is None
-        if here:  # read when Ray is imported: otherwise Ray uses 127.0.0.1 as an address of the network
-            os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-        ray = _imported("ray", "ray")
-        _to_standard_error()
-        alone = {"num_cpus": self.processes, "include_dashboard": False, "_node_ip_address": LOOPBACK}
-        try:
-            if address := re.fullmatch(r"(?:ray://)?([^/]+):(\d+)", self.address or ""):  # Ray waits for minutes
-                socket.create_connection((address[1].strip("[]"), int(address[2])), timeout=20).close()
-            ray.init(
-                address=self.address,
-                ignore_reinit_error=True,
-                log_to_driver=False,
-                runtime_env={"env_vars": _ONE_THREAD},
-                **(alone if here else {}),
-            )
-        except Exception as error:  # Ray raises these if a node does not start in time
-            where = "Ray does not start on this machine" if here else f"no Ray cluster answers at {self.address}"
-            token = "" if here else "; one that `ray start` began may ask for its token: set RAY_AUTH_MODE=token"
-            raise InputError(f"{where}: {_first_line(error)}{token}") from error
-        run = ray.remote(max_retries=ATTEMPTS, num_cpus=1)(_caught)
-        return lambda function, task: run.remote(function, task).future()
-
-
-def _to_standard_error() -> None:
-    """Let Ray report dead workers on standard error; it has no setting, and standard output is the table of a verb."""
-    worker: Any = import_module("ray._private.worker")
-    if write := getattr(worker, "print_to_stdstream", None):
-        worker.print_to_stdstream = lambda data, *rest, **more: write({**data, "is_err": True}, *rest, **more)
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def in_task_order(
@@ -437,7 +373,7 @@ def _submitted(submit: Callable[[Task], Any], task: Task) -> Any:
 
 
 ENGINES: dict[str, type[Engine]] = {
-    "processes": Processes, "serial": Serial, "dask": Dask, "ray": Ray,
+    "processes": Processes, "serial": Serial, "dask": Dask,
 }  # fmt: skip
 """Engines by name."""
 
@@ -456,7 +392,7 @@ def engine_of(name: str, *, workers: int, address: str | None = None) -> Engine:
     engine = ENGINES[name]
     known = address is None or isinstance(address, str)
     require(known, f"{option('address')} must be that of a cluster, got {shown(address)}")
-    if issubclass(engine, ClusterEngine):
+    if issubclass(engine, Dask):
         return engine(workers=workers, address=address)
-    require(address is None, f"{option('address')} is that of a cluster of dask or ray; set {option('engine')}")
+    require(address is None, f"{option('address')} is that of a Dask cluster; set {option('engine')}")
     return engine(workers=workers) if issubclass(engine, WorkerEngine) else engine()

@@ -32,7 +32,7 @@ NETWORK = re.compile(r"data=(newsframes|reuters_versions)\b.*accept_licence=true
 NOT_RUN = {
     r"^(pip|\.venv/bin/pip|python -m (pip|venv|hatchling)|\. \.venv)\b": "installs packages, as make does before tests",
     r"^(make|git|cd|mkdir|export|gunzip|xdg-open|open)\b": "a target that runs tests, or a command of the system",
-    r"s3://|/shared/|^dask |engine=(ray|dask)": "needs a bucket or several machines",
+    r"s3://|/shared/|^dask |engine=dask": "needs a bucket or several machines",
     r"hf://|commoncrawl|\$crawl|^spotsigs dedup crawl/ --format warc .*48GB|^docker ": "needs a network or Docker",
     r"experiment=(all|scale|table2|figure7|race)\b": "hours; the experiments have tests on small collections",
     r"-m benchmarks|-m data\.collections": "minutes to hours of measurements; benchmarks have tests of their own",

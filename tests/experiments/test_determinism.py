@@ -70,7 +70,6 @@ WAYS = {
         "another time zone and locale": ((), {"TZ": "Asia/Kathmandu", "LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"}),
         "cold kernels": ((), {"NUMBA_CACHE_DIR": "{folder}/kernels"}),
         "dask": (("engine=dask", "workers=2"), {}),
-        "ray": (("engine=ray", "workers=2"), {}),
     },
     "command": {
         "hash seed 1": ((), {"PYTHONHASHSEED": "1"}),
@@ -78,7 +77,6 @@ WAYS = {
         "on disk": (("--memory", "1GB", "--engine", "serial"), {}),
         "on disk, 2 workers": (("--memory", "2GB", "--workers", 2), {}),
         "on disk, dask": (("--memory", "2GB", "--engine", "dask", "--workers", 2), {}),
-        "on disk, ray": (("--memory", "2GB", "--engine", "ray", "--workers", 2), {}),
     },
 }
 QUICK = "8 workers"
@@ -101,9 +99,8 @@ def test_pairs_clusters_lists_and_the_page(way, pages, expected, tmp_path):
 
 
 def require_engine(way):
-    for name, module in (("dask", "distributed"), ("ray", "ray")):
-        if name in way and not available(module):
-            pytest.skip(f"needs {module}")
+    if "dask" in way and not available("distributed"):
+        pytest.skip("needs distributed")
 
 
 def table(folder, words, seed="0"):
@@ -122,8 +119,7 @@ def expected_table(tmp_path_factory):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "seed"),
-    [("workers=1", "0"), ("workers=2", "1"), ("workers=8", "4242"), ("engine=dask workers=2", "2"),
-     ("engine=ray workers=2", "3")],
+    [("workers=1", "0"), ("workers=2", "1"), ("workers=8", "4242"), ("engine=dask workers=2", "2")],
 )  # fmt: skip
 def test_tables_and_figures(words, seed, expected_table, tmp_path):
     require_engine(words)

@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -27,7 +26,7 @@ from spotsigs.outofcore import block_join, segments, vectorize
 from spotsigs.outofcore.block_join import join_store
 from spotsigs.records import Corpus
 from spotsigs.workers import engines
-from spotsigs.workers.engines import Dask, Processes, Ray, Serial, in_task_order, run_alone
+from spotsigs.workers.engines import Dask, Processes, Serial, in_task_order, run_alone
 
 
 def available(module):
@@ -42,7 +41,6 @@ def needs(module):
 ENGINES = [
     pytest.param(Serial(), id="serial"), pytest.param(Processes(workers=2), id="processes"),
     pytest.param(Dask(workers=2), id="dask", marks=needs("distributed")),
-    pytest.param(Ray(workers=2), id="ray", marks=needs("ray")),
 ]  # fmt: skip
 
 
@@ -104,21 +102,6 @@ def test_a_killed_worker_loses_nothing(engine, tmp_path):
     task = partial(dies, at=5, parent=os.getpid(), marker=tmp_path / "died")
     assert list(engine.map(task, range(20))) == list(range(20))
     assert (tmp_path / "died").exists()
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not available("ray"), reason="needs ray")
-def test_ray_reports_a_dead_worker_on_standard_error(tmp_path, capsys):
-    task = partial(dies, at=1, parent=os.getpid(), marker=tmp_path / "died")
-    assert list(Ray(workers=2).map(task, range(3))) == [0, 1, 2]
-    output = error = ""
-    give_up = time.monotonic() + 30
-    while "died" not in output + error and time.monotonic() < give_up:
-        time.sleep(0.2)
-        text = capsys.readouterr()
-        output, error = output + text.out, error + text.err
-    assert "died" in error
-    assert output == ""
 
 
 @pytest.mark.parametrize("engine", ENGINES[1:])
@@ -237,7 +220,7 @@ def test_tasks_name_their_files_for_workers_in_other_folders(tmp_path, monkeypat
 
 
 def test_engines_refuse_no_workers():
-    for engine in (Processes, Dask, Ray):
+    for engine in (Processes, Dask):
         with pytest.raises(InputError, match="workers must be at least 1, got 0"):
             engine(workers=0)
 
@@ -249,19 +232,10 @@ def test_a_scheduler_that_does_not_answer(monkeypatch):
         list(Dask(address="tcp://127.0.0.1:9").map(square, [1]))
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "[::1]:9"])
-@pytest.mark.skipif(not available("ray"), reason="needs ray")
-def test_a_ray_cluster_that_does_not_answer_is_an_error_at_once(address):
-    with pytest.raises(InputError, match=rf"no Ray cluster answers at {re.escape(address)}: .*(refused|Cannot assign)"):
-        list(Ray(address=address).map(square, [1]))
-
-
-@pytest.mark.parametrize(("engine", "module"), [(Dask(workers=3), "distributed"), (Ray(workers=3), "ray")])
-def test_missing_extras_are_named_with_the_command_that_installs_them(engine, module, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, module, None)
-    name = type(engine).__name__.lower()
-    with pytest.raises(InputError, match=rf"engine={name} needs {module}: pip install 'spotsigs\[{name}\]'"):
-        list(engine.map(square, [1]))
+def test_a_missing_extra_is_named_with_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"engine=dask needs distributed: pip install 'spotsigs\[dask\]'"):
+        list(Dask(workers=3).map(square, [1]))
 
 
 def nested(engine):

@@ -127,7 +127,7 @@ def test_standard_input_for_several_workers(tmp_path):
 
 
 MATCHERS = sorted(path.stem for path in (ROOT / "conf" / "matcher").glob("*.yaml"))
-ENGINES = {"serial": "", "processes": "loky", "dask": "distributed", "ray": "ray"}
+ENGINES = {"serial": "", "processes": "loky", "dask": "distributed"}
 """Modules that the engines need."""
 
 

@@ -13,6 +13,7 @@ from typing import ClassVar
 from spotsigs.contracts import Collection, Shard
 from spotsigs.errors import InputError, reason, require
 from spotsigs.records import Document, Skipped
+from spotsigs.storage.atomic import publish
 from spotsigs.workers.progress import progress
 
 PAPER_BAND = (0.2, 0.85)
@@ -91,7 +92,7 @@ class Gold(Collection):
             pages = Path(unfinished) / "pages"
             self._write(pages)
             try:
-                pages.rename(target)
+                publish(pages, target)
             except OSError:
                 if not target.is_dir():  # another process may have generated the same pages
                     raise
