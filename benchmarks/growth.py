@@ -95,9 +95,9 @@ def shared_paragraph(folder: Path, n: int, rng: random.Random) -> list[str]:
 
 
 def one_folder(folder: Path, n: int, rng: random.Random) -> list[str]:
-    """Pages of one folder whose pairs are between the threshold and the one for folders: each draws 70 of 140 spots."""
-    parts = [prose(rng, 2) for _ in range(70)]
-    html = (f"{MENU}<p>{' '.join(rng.sample(parts, 35))}</p>" for _ in range(n))
+    """Pages of one folder whose pairs are between the threshold and the one for folders."""
+    pools = [[prose(rng, 2) for _ in range(12)] for _ in range(20)]
+    html = (f"{MENU}<p>{' '.join(' '.join(rng.sample(pool, 6)) for pool in pools)}</p>" for _ in range(n))
     named = ((f"http://one.example/folder/{k}", page) for k, page in enumerate(html))
     return [*pages(folder, named), "--idf-min", "0"]
 
