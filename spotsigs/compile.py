@@ -91,6 +91,7 @@ def _leaders() -> None:
     cohesion(clusters, pairs.chunks())
     contents = contents_of(Phrases(_STARTS, _HASHES), _STARTS, _HASHES, marked=False, threads=1)
     decide(pairs.chunks(), clusters).measured(NO_RULE._replace(contents=contents))
+    NO_RULE.lower_bounds(pairs.i, pairs.j, pairs.similarity)
 
 
 def _join() -> None:

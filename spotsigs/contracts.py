@@ -257,7 +257,11 @@ class CollectionScheme(SignatureScheme):
 
     @abstractmethod
     def remaining(self, index: Any, first: int, last: int) -> tuple[NDArray[Any], ...]:
-        """Return sizes, flags, hashes and counts of the signatures of a range of the distinct documents of an index."""
+        """Return what is known of a range of the distinct documents of an index, and their signatures.
+
+        By document the number of signatures, whether its template is unknown, how many signatures are missing, and the
+        fraction of them in the main content; then the hashes and counts of the signatures.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import BY_SCORE, Decisions, Keep, decide, priority
 from spotsigs.clustering.in_memory import Extracted, Joined, Matched
@@ -25,7 +24,7 @@ from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.options import SEED, TAU, Door, function_options, options_of, plain
 from spotsigs.records import Corpus, Document, DocumentColumns, Pairs, Signatures
 from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of, with_boilerplate
-from spotsigs.signatures.contained import NO_RULE, RemovalRule
+from spotsigs.signatures.contained import RemovalRule
 from spotsigs.signatures.extract import extract, texts
 from spotsigs.signatures.idf import Idf, IdfFilter
 from spotsigs.signatures.languages import marks_shingles
@@ -409,11 +408,7 @@ class Method:
         n, exact_duplicates = len(matched.doc_ids), matched.exact_duplicates
         if earlier is None and matched.new_from:
             earlier = np.ones(matched.new_from, np.bool_)
-        lengths = (
-            gathered(matched.signatures.occurrences(), exact_duplicates.representatives)
-            if self.keep is Keep.longest
-            else None
-        )
+        lengths = matched.main_lengths() if self.keep is Keep.longest else None
         if self.keep in (Keep.newest, *BY_SCORE) and dates is None:
             dates = matched.signatures.dates
         order = priority(self.keep, n, lengths, dates)
@@ -435,10 +430,9 @@ class Method:
 
     def _rule(self, matched: Matched[Any]) -> RemovalRule:
         """Return which documents may be removed for which."""
-        if self.min_contained == 0:
-            return NO_RULE
         of_containers = isinstance(self.matcher, Containment) and matched.new_from > 0
-        return matched.rule(self.min_contained, texts=self.keep is not Keep.none and not of_containers)
+        texts = self.keep is not Keep.none and not of_containers
+        return matched.rule(self.tau, self.min_contained, texts=texts)
 
 
 SPOTSIGS = "spotsigs"

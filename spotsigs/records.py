@@ -214,6 +214,10 @@ class DocumentColumns:
         Number of tokens of each text.
     sections : ndarray of uint64, shape (n,)
         Sections of the documents, see `spotsigs.signatures.sections.sections_of`.
+    missing : ndarray of int32, shape (n,)
+        Signatures that are missing of each document, see `spotsigs.signatures.template_removal.TemplateRemoval`.
+    main_tokens : ndarray of int32, shape (n,)
+        Estimated number of tokens of each main content without the template.
     """
 
     ids: Sequence[str] = ()
@@ -222,6 +226,8 @@ class DocumentColumns:
     digests: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
     tokens: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     sections: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    missing: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    main_tokens: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
 
 @dataclass(frozen=True, slots=True)

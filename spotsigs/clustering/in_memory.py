@@ -16,15 +16,15 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.row_blocks import gathered, scattered
+from spotsigs.arrays.row_blocks import Entry, gathered, scattered
 from spotsigs.clustering.clusters import ClusterMethod, cluster
 from spotsigs.clustering.counting import CountingPairs
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
 from spotsigs.contracts import Matcher, PairChunks
 from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.records import Clusters, Corpus, Pairs, Signatures, Skipped, Vectors
+from spotsigs.records import Clusters, Corpus, FloatArray, IntArray, Measure, Pairs, Signatures, Skipped, Vectors
 from spotsigs.signatures.blocks import Blocks
-from spotsigs.signatures.contained import NO_RULE, Contents, RemovalRule, contents_of
+from spotsigs.signatures.contained import LEAST_BOUND, NO_RULE, Contents, RemovalRule, contents_of
 from spotsigs.signatures.sections import SECTION_TAU
 from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.identity import identity
@@ -128,14 +128,50 @@ class Matched(Generic[PairsT]):
         """Return the clusters of the documents, and the pairs that decide which of them are kept."""
         return self.group(self.pairs, clusters, options)
 
-    def rule(self, least: float, *, texts: bool) -> RemovalRule:
-        """Return which documents may be removed for which, by sections and, with ``texts``, by their contents."""
-        rule, sections = NO_RULE, self.signatures.sections
-        if len(sections) == len(self.exact_duplicates) and sections.any():
+    def rule(self, tau: float | None, least: float, *, texts: bool) -> RemovalRule:
+        """Return which documents may be removed for which, by what is missing of them at least.
+
+        If ``least`` is above 0, also by sections and, with ``texts``, by contents.
+        """
+        rule, sections = self.bounded, self.signatures.sections
+        if len(rule.missing):
+            rule = rule._replace(least_bound=min(LEAST_BOUND, LEAST_BOUND if tau is None else tau))
+        if least > 0 and len(sections) == len(self.exact_duplicates) and sections.any():
             rule = rule._replace(sections=sections[self.exact_duplicates.first], section_tau=SECTION_TAU)
-        if texts and self.contents is not None:
+        if least > 0 and texts and self.contents is not None:
             rule = rule._replace(contents=self.contents(), least=float(least))
         return rule
+
+    @cached_property
+    def bounded(self) -> RemovalRule:
+        """A rule that allows every removal, with what lower bounds need; `NO_RULE` if no signatures are missing."""
+        missing, overlap = self.signatures.missing, self.pairs.overlap
+        measured = not self.listed or overlap is not None
+        if not measured or len(missing) != len(self.exact_duplicates) or not missing.any():
+            return NO_RULE
+        return NO_RULE._replace(
+            missing=gathered(missing, self.exact_duplicates.first),
+            lengths=self._of_documents(self.vectors.lengths.astype(np.int32)),
+            of_shorter=overlap is not None and overlap.measure is Measure.containment,
+        )
+
+    def lower_bounds(self, i: IntArray, j: IntArray, similarity: FloatArray) -> FloatArray:
+        """Return the lower bounds of the similarities of documents, see `spotsigs.signatures.contained.lower_bound`.
+
+        All arrays have shape (m,).
+        """
+        of = self.exact_duplicates.representatives
+        return self.bounded.lower_bounds(of[i], of[j], similarity)
+
+    def main_lengths(self) -> IntArray:
+        """Return the length of the main content of each document, or of its first exact duplicate.
+
+        These are estimated numbers of tokens; if they are unknown, numbers of signatures before the filters.
+        """
+        lengths, exact_duplicates = self.signatures.main_tokens, self.exact_duplicates
+        if len(lengths) == len(exact_duplicates):
+            return gathered(lengths, exact_duplicates.first)
+        return gathered(self.signatures.occurrences(), exact_duplicates.representatives)
 
     def signatures_of(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
         """Return the counts of the signatures of some documents after all filters, by document and hash."""
@@ -159,7 +195,7 @@ class Matched(Generic[PairsT]):
             return None
         return self._of_documents((lengths > 0) & (lengths * tokens < gathered(sizes, self.rows)))
 
-    def _of_documents(self, of_rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _of_documents(self, of_rows: NDArray[Entry]) -> NDArray[Entry]:
         """Return the value of each document, or its representative, by the values of the rows of the vectors."""
         return gathered(scattered(of_rows, self.rows), self.exact_duplicates.representatives)
 

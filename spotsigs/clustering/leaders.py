@@ -38,7 +38,7 @@ class LeaderOptions(NamedTuple):
         Documents before this number are old: no pair of two of them counts. Those that are not removed come first.
     both : bool
         Report also, for each leader, the pair with its most similar document: every document that has a pair has one in
-        the result. The rule then is one of sections alone.
+        the result. The contents of the rule then do not count.
     """
 
     priority: IntArray | None = None
@@ -180,7 +180,9 @@ def leaders_of(
     exact_duplicates = ExactDuplicates.none(len(vectors)) if exact_duplicates is None else exact_duplicates
     state = Undecided.build(exact_duplicates, options)
     classes = gathered(rarity_classes(vectors.document_frequencies), vectors.ids)
-    rows = prefixed(vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, classes, tau, threads)
+    rows = prefixed(
+        vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, classes, tau, options.rule, threads=threads
+    )
     numbers = np.arange(len(state.first), dtype=np.int32)
     batch = batched(state.units(numbers, state.rows), rows, vectors.n_signatures)
     state.join_sets(True)
@@ -200,12 +202,23 @@ def prefixed(
     lengths: NDArray[np.int64],
     classes: NDArray[np.uint8],
     tau: float,
+    rule: RemovalRule = NO_RULE,
+    documents: IntArray | None = None,
+    *,
     threads: int | None = None,
 ) -> Prefixed:
-    """Return rows with their prefixes, by the class of frequency of each entry."""
+    """Return rows with their prefixes, by the class of frequency of each entry.
+
+    Prefixes are of the pairs that the rule allows; the rows are of the ``documents``, by default of all in order.
+    """
     known = np.maximum(distinct(lengths), 1)
     at = np.searchsorted(known, lengths)
     shortest, shared, sizes = (table[at] for table in prefixes(tau, known, kernels.MAX_SHARED))
+    if rule.least_bound > 0:
+        missing = rule.missing if documents is None else rule.missing[documents]
+        # the overlap is at least this fraction of what the row and what is missing of it have together
+        overlap = np.floor(rule.least_bound * (lengths + missing)).astype(np.int64) - 1
+        sizes = np.maximum(np.minimum(sizes, lengths - overlap + shared), 0)
     ends, tokens = np.empty(len(lengths), np.int64), np.empty(len(ids), np.uint64)
     rows = Prefixed(indptr, ids, counts, lengths, shortest, shared, ends, tokens)
     over_blocks(partial(kernels.select_prefixes, rows, classes, sizes), len(lengths), threads)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -17,12 +17,12 @@ from spotsigs.arrays.row_blocks import flagged
 from spotsigs.clustering.clusters import Cohesion
 from spotsigs.clustering.decisions import Decisions
 from spotsigs.contracts import PairChunks
-from spotsigs.records import Clusters, Overlap
+from spotsigs.records import Clusters, FloatArray, IntArray, Overlap
 from spotsigs.storage.atomic import replacing
 from spotsigs.storage.store import names
 
 KEPT = ("doc", "compared")
-REMOVED = ("doc", "kept_instead", "partner", "similarity", "contained", "reason", "text_lost")
+REMOVED = ("doc", "kept_instead", "partner", "similarity", "lower_bound", "contained", "reason", "text_lost")
 LISTED = ("cluster", "representative", "size", "pairs", "min_similarity", "mean_similarity", "apart", "chain")
 """Columns of ``kept.csv``, ``removed.csv`` and ``clusters.csv``."""
 
@@ -37,6 +37,14 @@ _SPECIAL = re.compile('[",\r\n]')
 
 Columns = tuple[NDArray[Any], ...]
 
+LowerBounds = Callable[[IntArray, IntArray, FloatArray], FloatArray]
+"""Function from pairs to the lower bounds of their similarities, as `spotsigs.clustering.in_memory.Matched` has it."""
+
+
+def _equal(i: IntArray, j: IntArray, similarity: FloatArray) -> FloatArray:
+    """Return the similarities: the lower bounds of documents of which no signature is missing."""
+    return similarity
+
 
 def write_tables(
     folder: Path,
@@ -47,6 +55,7 @@ def write_tables(
     *,
     new_from: int = 0,
     n_reference: int = 0,
+    lower_bounds: LowerBounds = _equal,
     text_lost: NDArray[np.float64] | None = None,
 ) -> None:
     """Write ``pairs.parquet``, ``clusters.parquet``, ``clusters.csv``, ``kept.csv`` and ``removed.csv``.
@@ -56,10 +65,11 @@ def write_tables(
     any, each column of ids that can have one of them is followed, at the end of the table, by a column of roles.
     ``text_lost`` is `spotsigs.evaluation.text_lost.TextLost.of_page`.
     """
-    write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap, n_reference)
+    write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap, n_reference, lower_bounds)
     write_clusters(folder / "clusters.parquet", doc_ids, decisions.clusters, cohesion, n_reference)
     write_cluster_list(folder / "clusters.csv", doc_ids, decisions.clusters, cohesion, n_reference)
-    write_lists(decisions, doc_ids, folder, new_from=new_from, n_reference=n_reference, text_lost=text_lost)
+    more: Any = {"n_reference": n_reference, "lower_bounds": lower_bounds, "text_lost": text_lost}
+    write_lists(decisions, doc_ids, folder, new_from=new_from, **more)
 
 
 def role_of(of_reference: bool) -> str:
@@ -83,23 +93,30 @@ def write_pairs(
     chunks: Iterable[Columns],
     overlap: Overlap | None = None,
     n_reference: int = 0,
+    lower_bounds: LowerBounds = _equal,
 ) -> None:
-    """Write the columns ``doc_a, doc_b, similarity``, and the quotient's terms: ``shared, union``, null if unknown.
+    """Write the columns of `pair_columns`: ``doc_a, doc_b, similarity, shared, union, lower_bound``.
 
-    The chunks are those of `spotsigs.contracts.PairChunks`. With a reference, ``role_a`` is the role of the first
-    document; the second one is never of the reference.
+    The terms of the quotient, ``shared`` and ``union``, are null if they are unknown. The chunks are those of
+    `spotsigs.contracts.PairChunks`. With a reference, ``role_a`` is the role of the first document; the second one is
+    never of the reference.
     """
     import pyarrow as pa
 
     kinds = {"doc_a": pa.string(), "doc_b": pa.string(), "similarity": pa.float64()}
-    kinds |= {"shared": pa.int64(), "union": pa.int64()} | ({"role_a": pa.string()} if n_reference else {})
+    kinds |= {"shared": pa.int64(), "union": pa.int64(), "lower_bound": pa.float64()}
+    kinds |= {"role_a": pa.string()} if n_reference else {}
     with _row_groups(path, pa.schema(kinds)) as append:
-        for columns in pair_columns(doc_ids, chunks, overlap, n_reference):
+        for columns in pair_columns(doc_ids, chunks, overlap, n_reference, lower_bounds):
             append(columns)
 
 
 def pair_columns(
-    doc_ids: Sequence[str], chunks: Iterable[Columns], overlap: Overlap | None = None, n_reference: int = 0
+    doc_ids: Sequence[str],
+    chunks: Iterable[Columns],
+    overlap: Overlap | None = None,
+    n_reference: int = 0,
+    lower_bounds: LowerBounds = _equal,
 ) -> Iterator[Sequence[Any]]:
     """Yield the columns of `write_pairs` as Arrow arrays, in blocks of rows."""
     import pyarrow as pa
@@ -112,7 +129,7 @@ def pair_columns(
         if overlap is not None:
             terms = [numbers(part) for part in overlap(i, j, similarity)]
         roles = [text(_roles(i, n_reference))] if n_reference else []
-        yield a, b, numbers(similarity), *terms, *roles
+        yield a, b, numbers(similarity), *terms, numbers(lower_bounds(i, j, similarity)), *roles
 
 
 def cluster_columns(doc_ids: Sequence[str], clusters: Clusters) -> Iterator[Sequence[Any]]:
@@ -226,19 +243,20 @@ def write_lists(
     *,
     new_from: int = 0,
     n_reference: int = 0,
+    lower_bounds: LowerBounds = _equal,
     text_lost: NDArray[np.float64] | None = None,
 ) -> None:
     """Write ``kept`` and ``removed``, each as CSV and as Parquet, where ids are as they are and empty cells are null.
 
     ``kept.csv`` states for each kept document whether it was ``compared``: ``no`` if it has too few signatures to have
     near-duplicates. ``removed.csv`` has, for each removed document, the kept one that replaces it, the partner of the
-    pair that removes it, their similarity, the fraction of its text that the kept one contains, the reason, and the
-    fraction of its text that no kept page contains; both fractions are empty if unknown. With a reference, it has the
-    roles of the kept one and of the partner. The arguments are those of `write_tables`.
+    pair that removes it, their similarity and its lower bound, the fraction of its text that the kept one contains, the
+    reason, and the fraction of its text that no kept page contains; both fractions are empty if unknown. With a
+    reference, it has the roles of the kept one and of the partner. The arguments are those of `write_tables`.
     """
     _write_list(Path(folder) / "kept", KEPT, _kept(decisions, doc_ids, new_from))
     removed = _with_roles(REMOVED, ("kept_instead_role", "partner_role"), n_reference)
-    rows = _removed(decisions, doc_ids, new_from, n_reference, text_lost)
+    rows = _removed(decisions, doc_ids, new_from, n_reference, lower_bounds, text_lost)
     _write_list(Path(folder) / "removed", removed, rows)
 
 
@@ -246,7 +264,7 @@ def _write_list(path: Path, header: Sequence[str], blocks: Iterator[Sequence[lis
     """Write columns in blocks of rows as Parquet and, on the way, as CSV."""
     import pyarrow as pa
 
-    kinds = [name in ("similarity", "contained", "text_lost") for name in header]
+    kinds = [name in ("similarity", "lower_bound", "contained", "text_lost") for name in header]
     schema = pa.schema(
         [(name, pa.float64() if number else pa.string()) for name, number in zip(header, kinds, strict=True)]
     )
@@ -271,18 +289,20 @@ def _removed(
     doc_ids: Sequence[str],
     new_from: int,
     n_reference: int,
+    lower_bounds: LowerBounds,
     text_lost: NDArray[np.float64] | None,
 ) -> Iterator[Sequence[list[Any]]]:
     for rows in flagged(~decisions.kept, new_from):
         instead, partner = decisions.instead(rows), decisions.partner[rows]
         kept = names(doc_ids, np.maximum(instead, 0)).to_pylist()
-        partners = names(doc_ids, partner).to_pylist()
+        similarity, partners = decisions.similarity[rows], names(doc_ids, partner).to_pylist()
         in_words = [_in_words(*known, n_reference) for known in ((kept, instead), (partners, partner))]
         yield (
             names(doc_ids, rows).to_pylist(),
             [name if row >= 0 else None for name, row in zip(kept, instead.tolist(), strict=True)],
             partners,
-            [_known(value) for value in decisions.similarity[rows].tolist()],
+            [_known(value) for value in similarity.tolist()],
+            [_known(value) for value in lower_bounds(rows, partner, similarity).tolist()],
             [_known(value) for value in decisions.contained[rows].round(4).tolist()],
             list(decisions.reasons(rows, *in_words)),
             [None] * len(rows) if text_lost is None else [_known(value) for value in text_lost[rows].round(4).tolist()],

@@ -43,7 +43,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     ),
     "pairs": (
         "list the pairs of near-duplicates",
-        "Tab-separated doc_a, doc_b, similarity, shared, union; with --out, a folder of tables instead.",
+        "Tab-separated doc_a, doc_b, similarity, shared, union, lower_bound; with --out, a folder of tables instead.",
         "spotsigs pairs pages/ --tau 0.6 > pairs.tsv",
     ),
     "cluster": (
@@ -64,7 +64,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
 }
 
 PRINTED_COLUMNS = {
-    "pairs": ("doc_a", "doc_b", "similarity", "shared", "union"),
+    "pairs": ("doc_a", "doc_b", "similarity", "shared", "union", "lower_bound"),
     "cluster": ("doc", "cluster", "representative"),
 }
 """Columns of the table that a verb prints."""
@@ -324,7 +324,9 @@ def _print_or_write_tables(args: argparse.Namespace) -> None:
             matched = result.matched
             print(*PRINTED_COLUMNS[args.verb], sep="\t")
             for block in (
-                pair_columns(matched.doc_ids, matched.pairs.chunks(), matched.pairs.overlap)
+                pair_columns(
+                    matched.doc_ids, matched.pairs.chunks(), matched.pairs.overlap, lower_bounds=matched.lower_bounds
+                )
                 if args.verb == "pairs"
                 else cluster_columns(matched.doc_ids, result.decisions.clusters)
             ):

@@ -18,6 +18,7 @@ from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.clustering.leaders import LeaderOptions, Undecided, batched, find_nearest, prefixed
 from spotsigs.matching.leader_kernels import Indexed, Prefixed, Units, find_leaders
 from spotsigs.records import Clusters, IntArray, Pairs
+from spotsigs.signatures.contained import RemovalRule
 from spotsigs.storage.store import Reader, cut_rows, open_vectors
 
 BYTES_A_LEADER_ENTRY = 64
@@ -40,7 +41,8 @@ def leaders_on_disk(store: str | Path, tau: float, options: LeaderOptions, *, me
     state = Undecided.build(stored.exact_duplicates, options)
     state.join_sets(True)
     row_of = gathered(scattered(np.arange(n, dtype=np.int32), stored.rows), state.rows)
-    rows, start = _RowsOnDisk(stored.store, row_of, tau, max(memory - n * BYTES_A_RESULT, memory // 8)), 0
+    rows = _RowsOnDisk(stored.store, row_of, tau, options.rule, max(memory - n * BYTES_A_RESULT, memory // 8))
+    start = 0
     while len(numbers := _next(state, start, rows)):
         start = int(numbers[-1]) + 1
         batch = batched(*rows.of(state, numbers), stored.vectors.n_signatures)
@@ -77,8 +79,8 @@ def _cover(state: Undecided, batch: Indexed, rows: _RowsOnDisk, start: int, opti
 class _RowsOnDisk:
     """Rows of a store, of which as many are read at a time as fit into an eighth of the memory."""
 
-    def __init__(self, reader: Reader, row_of: NDArray[np.int32], tau: float, memory: int) -> None:
-        self.reader, self.row_of, self.tau, self.memory = reader, row_of, tau, memory
+    def __init__(self, reader: Reader, row_of: NDArray[np.int32], tau: float, rule: RemovalRule, memory: int) -> None:
+        self.reader, self.row_of, self.tau, self.rule, self.memory = reader, row_of, tau, rule, memory
         self.by_row = np.argsort(row_of, kind="stable").astype(np.int32)  # units
         self.indptr = reader.array("indptr", np.int64)
         self.first = int(np.searchsorted(reader.array("lengths", np.int64), 1))  # empty rows are in no pair
@@ -110,4 +112,5 @@ class _RowsOnDisk:
         ids, counts, classes = (np.concatenate(part) for part in columns)
         sizes = self.indptr[wanted + 1] - self.indptr[wanted]
         lengths = self.reader.array("lengths", np.int64)[wanted]
-        return prefixed(row_starts(sizes), ids, counts, lengths, classes, self.tau)
+        documents = self.reader.array("rows", np.int64)[wanted]
+        return prefixed(row_starts(sizes), ids, counts, lengths, classes, self.tau, self.rule, documents)

@@ -31,7 +31,7 @@ from spotsigs.signatures.main_content import LINK
 from spotsigs.signatures.sections import sections_of
 from spotsigs.signatures.sites import sites_of
 from spotsigs.signatures.template_kernels import PageFeatures, PageLinks
-from spotsigs.signatures.template_removal import PageIndex
+from spotsigs.signatures.template_removal import PageIndex, main_tokens
 from spotsigs.storage.atomic import staging_folder
 from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.identity import identity
@@ -51,7 +51,7 @@ from spotsigs.storage.store import (
 from spotsigs.storage.tasks import Job, mark_resumed, resumable, run_tasks
 from spotsigs.workers.engines import Engine
 
-RULES = 13
+RULES = 14
 """Version of the rules. A new version replaces signatures that an earlier release computed from the same outlines."""
 
 BYTES_AN_ENTRY = 100  # of a task, for each signature and link of its pages, read, compared and written
@@ -89,6 +89,9 @@ _LINKS: dict[str, Any] = {
     "postings": np.int32,
 }
 """Arrays of an index."""
+
+_OF_PAGES: dict[str, Any] = {"unknown": np.bool_, "missing": np.int32, "fractions": np.float64}
+"""What `spotsigs.signatures.template_kernels.remove_templates` returns of each page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -319,13 +322,13 @@ def refine(group: Group, out: Writer) -> None:
     lengths, hashes, kinds = (np.concatenate(column) for column in zip(*parts, strict=True))
     outlines = Signatures(DocumentColumns(), row_starts(lengths), hashes, kinds)
     known = group.job.scheme.index(outlines, threads=1)
-    lengths, unknown, hashes, counts = group.job.scheme.remaining(known, 0, len(known.links.rows))
+    lengths, *of_pages, hashes, counts = group.job.scheme.remaining(known, 0, len(known.links.rows))
     starts, entries = take_rows(row_starts(lengths), known.distinct_of)
-    _put(out, starts, unknown[known.distinct_of], hashes[entries], counts[entries])
+    _put(out, starts, *(values[known.distinct_of] for values in of_pages), hashes[entries], counts[entries])
 
 
 def _put(out: Writer, *columns: NDArray[Any]) -> None:
-    for name, values in zip(("indptr", "unknown", "hashes", "counts"), columns, strict=True):
+    for name, values in zip(("indptr", *_OF_PAGES, "hashes", "counts"), columns, strict=True):
         out.put(name, values)
 
 
@@ -398,9 +401,15 @@ def gather(target: Target) -> None:
     sizes_of_rows = np.zeros(last - first, np.int64)
     sizes_of_rows[distinct] = lengths
     outlines = load_signatures(job.located(plan.strings("outlines")[target.segment]))
+    own = _of_pages(job, places, task[first:last], row[first:last])
     sections = sections_of(outlines.doc_ids, outlines)
-    sections[_unknown(job, places, task[first:last], row[first:last])] = 0
-    documents = replace(outlines.documents, sections=sections)
+    sections[own["unknown"]] = 0
+    documents = replace(
+        outlines.documents,
+        sections=sections,
+        missing=own["missing"],
+        main_tokens=main_tokens(outlines.documents.tokens, own["fractions"]),
+    )
     indptr = row_starts(sizes_of_rows)
     columns: dict[str, Any] = {"documents": documents, "indptr": indptr, "hashes": hashes, "counts": counts}
     signatures = replace(outlines, **columns, grams=None, phrases=None)  # which the outlines have
@@ -439,9 +448,12 @@ def _taken(
     return np.diff(starts), np.concatenate(hashes)[entries], np.concatenate([np.empty(0, np.int32), *counts])[entries]
 
 
-def _unknown(job: TemplateJob, places: Reader, task: NDArray[np.int32], row: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Return whether the template of each page is unknown."""
-    unknown = np.zeros(len(task), np.bool_)
+def _of_pages(
+    job: TemplateJob, places: Reader, task: NDArray[np.int32], row: NDArray[np.int32]
+) -> dict[str, NDArray[Any]]:
+    """Return what is known of each page, by name; of a page without a result, zeros."""
+    known = {name: np.zeros(len(task), kind) for name, kind in _OF_PAGES.items()}
     for result, positions in _results(job, places, task):
-        unknown[positions] = result.array("unknown", np.bool_)[row[positions]]
-    return unknown
+        for name, kind in _OF_PAGES.items():
+            known[name][positions] = result.array(name, kind)[row[positions]]
+    return known

@@ -180,6 +180,7 @@ def write_result(folder: Path, result: Result) -> None:
             result.cohesion,
             new_from=matched.new_from,
             n_reference=matched.n_reference,
+            lower_bounds=matched.lower_bounds,
             text_lost=None if result.text_lost is None else result.text_lost.of_page,
         )
     if len(matched.skipped):

@@ -77,8 +77,7 @@ def warning(method: Method, clusters: Clusters, inside: Cohesion, near: float | 
     if not remedies:
         return ""
     if large and loose:
-        give = "give" if listed else "if they differ, give"  # near-copies in one template have at most a third
-        return f"warning: {group}, {far}; {give} {' or '.join(remedies)}"
+        return f"warning: {group}, {far}; give {' or '.join(remedies)}"
     if near is not None and near > MOST_NEAR:
         some = f"{100 * near:.0f} % of all pairs only just reach tau, as unrelated pages do"
         return f"warning: {some}; give {' or '.join(remedies)}"

@@ -164,6 +164,17 @@ class Blocks:
         sections = (np.array(block.documents.sections) for block in self.read("sections"))
         return np.concatenate([np.empty(0, np.uint64), *sections])
 
+    @property
+    def missing(self) -> NDArray[np.int32]:
+        """The number of signatures that are missing of each document; outlines have none."""
+        return np.concatenate([np.empty(0, np.int32), *(block.documents.missing for block in self.read("missing"))])
+
+    @property
+    def main_tokens(self) -> NDArray[np.int32]:
+        """The estimated number of tokens of each main content; outlines have none."""
+        columns = (block.documents.main_tokens for block in self.read("main_tokens"))
+        return np.concatenate([np.empty(0, np.int32), *columns])
+
     def in_shingles(self) -> int:
         """Return the number of documents that are compared by shingles in place of spots."""
         return sum(count_in_shingles(block.indptr, block.hashes) for block in self.read("hashes"))

@@ -125,14 +125,18 @@ def contents_of(
 class RemovalRule(NamedTuple):
     """Which document may be removed for which, besides the threshold; both are given by their representatives.
 
-    A removed document is contained in the kept one by a fraction of at least ``least``, and, if both are of one
-    section, their similarity is at least ``section_tau``.
+    A removed document is contained in the kept one by a fraction of at least ``least``, the lower bound of their
+    similarity is at least ``least_bound``, and, if both are of one section, this bound is at least ``section_tau``.
     """
 
     sections: NDArray[np.uint64]  # (n,), see `spotsigs.signatures.sections.sections_of`; or empty
     section_tau: float  # 0 without sections
     contents: Contents
     least: float  # 0 if contents do not count
+    missing: Int32s  # (n,) signatures that are missing of each document; or empty
+    lengths: Int32s  # (n,) signatures that each document is compared by; or empty
+    of_shorter: bool  # similarities are shares of the shorter document, as of containment
+    least_bound: float  # 0 if no signature is missing
 
     def counts(self, removed: IntArray, kept: IntArray, similarity: FloatArray) -> NDArray[np.bool_]:
         """Return which documents may be removed for others; all arrays have shape (m,)."""
@@ -146,17 +150,55 @@ class RemovalRule(NamedTuple):
         _measure(self.contents, removed, kept, out)
         return out
 
+    def lower_bounds(self, a: IntArray, b: IntArray, similarity: FloatArray) -> FloatArray:
+        """Return the lower bounds of the similarities of documents; all arrays have shape (m,)."""
+        out = np.empty(len(similarity), np.float64)
+        _bound(self, a, b, similarity, out)
+        return out
 
-NO_RULE = RemovalRule(np.empty(0, np.uint64), 0.0, Contents(np.zeros(1, np.int64), np.empty(0, np.uint32)), 0.0)
+
+LEAST_BOUND = 0.25
+"""Least lower bound of the similarity of two pages of which one is removed, or tau if that is less."""
+
+NO_RULE = RemovalRule(
+    np.empty(0, np.uint64),
+    0.0,
+    Contents(np.zeros(1, np.int64), np.empty(0, np.uint32)),
+    0.0,
+    np.empty(0, np.int32),
+    np.empty(0, np.int32),
+    False,
+    0.0,
+)
 """Every document may be removed for every other one that reaches the threshold with it."""
 
 
 @kernel
 def may_remove(rule: RemovalRule, removed: Any, kept: Any, similarity: Any) -> Any:
     """Return whether a document may be removed for another one of some similarity."""
-    if similarity < rule.section_tau and rule.sections[removed] == rule.sections[kept] and rule.sections[kept] != 0:
+    bound = lower_bound(rule, removed, kept, similarity)
+    if bound < rule.least_bound:
+        return False
+    if bound < rule.section_tau and rule.sections[removed] == rule.sections[kept] and rule.sections[kept] != 0:
         return False
     return rule.least <= 0 or contained(rule.contents, removed, kept) >= rule.least
+
+
+@kernel
+def lower_bound(rule: RemovalRule, a: Any, b: Any, similarity: Any) -> Any:
+    """Return the similarity of two documents if all signatures that are missing of them were different.
+
+    The quotient's terms are recovered as by `spotsigs.records.Overlap`.
+    """
+    if len(rule.missing) == 0 or a == b:
+        return similarity
+    one, other = np.int64(rule.lengths[a]), np.int64(rule.lengths[b])
+    missing_one, missing_other = np.int64(rule.missing[a]), np.int64(rule.missing[b])
+    if rule.of_shorter:
+        shared = np.rint(similarity * min(one, other))
+        return shared / max(min(one + missing_one, other + missing_other), 1)
+    shared = np.rint((one + other) * (similarity / (1 + similarity)))
+    return shared / max(one + missing_one + other + missing_other - shared, 1)
 
 
 @kernel
@@ -187,3 +229,9 @@ def _count(rule: RemovalRule, removed: Any, kept: Any, similarity: Any, out: Any
 def _measure(contents: Contents, removed: Any, kept: Any, out: Any) -> None:
     for p in range(len(out)):
         out[p] = contained(contents, removed[p], kept[p])
+
+
+@kernel
+def _bound(rule: RemovalRule, a: Any, b: Any, similarity: Any, out: Any) -> None:
+    for p in range(len(out)):
+        out[p] = lower_bound(rule, a[p], b[p], similarity[p])

@@ -1,8 +1,8 @@
 """Sections of sites: pages in one folder that begin with the same link, and whose template is known.
 
 Editions and copies of a page are in different folders or on different sites; two pages of one section are rather two
-pages. A folder alone is no section, since it may have pages of many sites. Pages of unknown template are in none: what
-they share counts half already, see `spotsigs.signatures.template_removal.TemplateRemoval`.
+pages. A folder alone is no section, since it may have pages of many sites. Pages of unknown template are in none: they
+must be more alike already, see `spotsigs.signatures.contained.lower_bound`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spotsigs.records import Signatures
 from spotsigs.signatures.main_content import LINK
 
 SECTION_TAU = 0.44
-"""Least similarity of two pages of one section of which one is removed: the paper's threshold."""
+"""Least lower bound of the similarity of two pages of one section of which one is removed: the paper's threshold."""
 
 
 def folder_of(name: str) -> str:

@@ -251,11 +251,12 @@ def _template(pages: PageFeatures, page: int, siblings: Int64s) -> Flags:
 
 
 @kernel
-def _remaining(pages: PageFeatures, page: int, is_template: Flags, counts: Int32s) -> int:
-    """Count each distinct signature of the page's main content, where the template has gain -1; return their sum.
+def _remaining(pages: PageFeatures, page: int, is_template: Flags, counts: Int32s) -> tuple[int, int, int]:
+    """Count each distinct signature of the page's main content, where the template has gain -1.
 
     If they are fewer than `FEWEST`, the page's shingles without those of the template are counted instead, if any. On a
-    page with links, signatures that are shingles, for want of stopwords, do not count as spots.
+    page with links, signatures that are shingles, for want of stopwords, do not count as spots. Return the sum of the
+    counts, the signatures of the main content without the template, and those of the whole page.
     """
     begin, end = pages.indptr[page], pages.indptr[page + 1]
     kinds, ranks = pages.kinds[begin:end], pages.ranks[begin:end]
@@ -265,11 +266,12 @@ def _remaining(pages: PageFeatures, page: int, is_template: Flags, counts: Int32
         if TEXT <= kinds[i] < LINK and is_template[ranks[i]]:
             gains[i] = -1
     start, stop = heaviest(gains)
-    n = spots = shingles = 0
+    n = spots = shingles = everywhere = 0
     has_links = False
     for i in range(len(kinds)):
         has_links |= kinds[i] >= LINK
     for i in range(len(kinds)):
+        everywhere += TEXT <= kinds[i] < LINK
         if kinds[i] >= LINK or is_template[ranks[i]]:
             continue
         shingles += kinds[i] == SHINGLE
@@ -281,20 +283,20 @@ def _remaining(pages: PageFeatures, page: int, is_template: Flags, counts: Int32
         counted = kinds[i] == SHINGLE if by_shingles else TEXT <= kinds[i] < LINK and start <= i < stop
         if counted and not is_template[ranks[i]]:
             counts[ranks[i]] += 1
-    return shingles if by_shingles else n
+    return shingles if by_shingles else n, n, everywhere
 
 
 @kernel
 def remove_templates(
     pages: PageFeatures, links: PageLinks, first: int, last: int
-) -> tuple[Int64s, Flags, UInt64s, Int32s]:
+) -> tuple[Int64s, Flags, Int32s, NDArray[np.float64], UInt64s, Int32s]:
     """Return the signatures that remain of some pages.
 
-    Of each page how many are distinct, and whether its template is unknown; the signatures, ascending, and the counts.
+    Of each page how many are distinct, whether its template is unknown, how many signatures are missing, and which
+    fraction of its signatures is in its main content without the template; the signatures, ascending, and the counts.
 
-    A page of which less than a `FLOOR`-th of the main content remains gets a signature of its own in addition, whose
-    count is the difference; one whose template is unknown, as many as its other signatures are, if that is more. The
-    lowest bit, which distinguishes shingles from spots, is that of its other signatures.
+    A page of which less than a `FLOOR`-th of the main content remains misses the difference; one whose template is
+    unknown misses as many signatures as it has, if that is more.
     """
     room, most = last - first, 0
     for k in range(first, last):
@@ -302,7 +304,8 @@ def remove_templates(
         room, most = room + size, max(most, size)
     hashes, counts, n = np.empty(room, np.uint64), np.empty(room, np.int32), 0
     sizes, own = np.empty(last - first, np.int64), np.empty(most, np.int32)
-    unknown = np.zeros(last - first, np.bool_)
+    unknown, missing = np.zeros(last - first, np.bool_), np.zeros(last - first, np.int32)
+    fractions = np.zeros(last - first, np.float64)
     steps, likeness = np.empty(COMPARED, np.int64), np.empty(COMPARED, np.float64)
     is_own = np.zeros(len(links.posting_indptr) - 1, np.bool_)
     for k in range(first, last):
@@ -310,23 +313,16 @@ def remove_templates(
         distinct = pages.distinct[pages.distinct_indptr[page] : pages.distinct_indptr[page + 1]]
         own[: len(distinct)], likeness[0] = 0, 0.0
         siblings = _siblings(pages, links, k, is_own, steps, likeness)
-        n_own = _remaining(pages, page, _template(pages, page, siblings), own)
+        n_own, in_main, everywhere = _remaining(pages, page, _template(pages, page, siblings), own)
+        fractions[k - first] = in_main / max(everywhere, 1)
         # the least count that leaves a FLOOR-th of the main content, rounded up
-        missing = -(-pages.n_main[page] // FLOOR) - n_own if n_own > 0 else 0
+        missing[k - first] = max(-(-pages.n_main[page] // FLOOR) - n_own, 0) if n_own > 0 else 0
         if len(siblings) == 0 and likeness[0] >= UNKNOWN_TEMPLATE:
             unknown[k - first] = True
-            missing = max(missing, n_own)
+            missing[k - first] = max(missing[k - first], n_own)
         for i in range(len(distinct)):
             if own[i] > 0:
                 hashes[n], counts[n] = distinct[i], own[i]
                 n += 1
-        if missing > 0:
-            padding = (pages.keys[page] & ~np.uint64(1)) | (hashes[begin] & np.uint64(1))
-            at = n  # the page's signatures ascend
-            while at > begin and hashes[at - 1] > padding:
-                hashes[at], counts[at] = hashes[at - 1], counts[at - 1]
-                at -= 1
-            hashes[at], counts[at] = padding, missing
-            n += 1
         sizes[k - first] = n - begin
-    return sizes, unknown, hashes[:n].copy(), counts[:n].copy()
+    return sizes, unknown, missing, fractions, hashes[:n].copy(), counts[:n].copy()

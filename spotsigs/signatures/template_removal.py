@@ -51,12 +51,12 @@ class TemplateRemoval(MainContent, CollectionScheme):
        more than 64 tokens by one in four of them, by hash. The shingles of the template are left out. The reason is
        that tables, names and code contain few spot signatures. On a page with links, shingles that replace missing
        stopwords are no spots; Chinese and Japanese text is compared by the shingles of its main content.
-    5. The fewer remain, the less a page can match by: a page that keeps less than a quarter as many signatures as its
-       main content had gets a signature of its own whose count makes up for the difference. So a page that reaches tau
-       with another shares at least tau / 4 as many signatures with it as its whole main content has.
+    5. Signatures are **missing** if a page keeps less than a quarter as many as its main content had: the difference.
     6. The template of P is **unknown** if it has no siblings, although another page has similar links (L >= 1/4): what
-       those pages share may be template or content. P gets a signature of its own as if no more than half of its
-       signatures were known.
+       those pages share may be template or content. As many signatures are then missing as P has, if that is more.
+
+    Similarities are of the signatures that remain. What is missing lowers `spotsigs.signatures.contained.lower_bound`,
+    on which removals depend, too.
 
     Sites are distinguished by the hosts of the documents' ids if these are URLs: a page's signatures depend on no page
     of another host. The result depends neither on the order of the documents nor on threads. Exact duplicates count
@@ -112,17 +112,26 @@ class TemplateRemoval(MainContent, CollectionScheme):
         A page whose template is unknown is in no section. Without ``threads``, all cores are used.
         """
         known = self.index(outlines, threads=threads)
-        sizes, unknown, hashes, counts = over_pages(threads)(
+        sizes, unknown, missing, fractions, hashes, counts = over_pages(threads)(
             lambda first, last: self.remaining(known, first, last),
             len(known.links.rows),
-            *(np.int64, np.bool_, np.uint64, np.int32),
+            *(np.int64, np.bool_, np.int32, np.float64, np.uint64, np.int32),
         )
-        indptr, entries = take_rows(row_starts(sizes), known.distinct_of)
-        documents = outlines.documents
-        if len(documents.sections):
-            sections = np.where(unknown[known.distinct_of], np.uint64(0), documents.sections)
-            documents = replace(documents, sections=sections)
+        of, documents = known.distinct_of, outlines.documents
+        indptr, entries = take_rows(row_starts(sizes), of)
+        sections = documents.sections
+        documents = replace(
+            documents,
+            sections=np.where(unknown[of], np.uint64(0), sections) if len(sections) else sections,
+            missing=missing[of],
+            main_tokens=main_tokens(documents.tokens, fractions[of]),
+        )
         return replace(outlines, documents=documents, indptr=indptr, hashes=hashes[entries], counts=counts[entries])
+
+
+def main_tokens(tokens: NDArray[np.int32], fractions: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Estimate the tokens of main contents by those of the pages, and by the fractions of the pages' signatures."""
+    return (tokens * fractions).astype(np.int32) if len(tokens) == len(fractions) else np.empty(0, np.int32)
 
 
 class PageIndex(NamedTuple):

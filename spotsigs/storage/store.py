@@ -621,6 +621,8 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
         store.put("digests", documents.digests.reshape(-1))
         store.put("tokens", documents.tokens)
         store.put("sections", documents.sections)
+        store.put("missing", documents.missing)
+        store.put("main_tokens", documents.main_tokens)
         if (phrases := signatures.phrases) is not None:
             store.put("phrase_indptr", phrases.indptr)
             store.put("phrases", phrases.entries)
@@ -668,6 +670,8 @@ def load_signatures(folder: str | Path, *columns: str) -> Signatures:
         digests=array("digests", np.uint64).reshape(-1, 4),
         tokens=array("tokens", np.int32),
         sections=array("sections", np.uint64),
+        missing=array("missing", np.int32),
+        main_tokens=array("main_tokens", np.int32),
     )
     return Signatures(
         documents=documents,

@@ -67,7 +67,7 @@ def test_pairs_and_clusters_are_tables_on_standard_output(rows, tmp_path):
     done = command("pairs", rows, "--text", "body", "--tau", 0.3, "--workers", 1, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     header, *lines = done.stdout.splitlines()
-    assert header == "doc_a\tdoc_b\tsimilarity\tshared\tunion"
+    assert header == "doc_a\tdoc_b\tsimilarity\tshared\tunion\tlower_bound"
     assert lines
     assert all(float(line.split("\t")[2]) >= 0.3 for line in lines)
     assert "12 documents" in done.stderr or "12 pages" in done.stderr

@@ -211,7 +211,7 @@ def test_tables_as_parquet_have_the_rows_of_csv(tmp_path):
         ]
         assert rows == quoted
         types = {
-            name: "double" if name in ("similarity", "contained", "text_lost") else "string"
+            name: "double" if name in ("similarity", "lower_bound", "contained", "text_lost") else "string"
             for name in table.column_names
         }
         assert {field.name: str(field.type) for field in table.schema} == types

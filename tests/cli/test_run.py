@@ -47,8 +47,9 @@ def test_a_run_writes_its_folder(finished):
     assert set(promised.split(", ")) <= metrics.keys()
     assert [metrics[key] for key in ("data", "signature", "matcher", "tau")] == ["tiny", "spotsigs", "spotsigs", 0.44]
     pairs = pd.read_parquet(folder / "pairs.parquet")
-    assert list(pairs.columns) == ["doc_a", "doc_b", "similarity", "shared", "union"]
+    assert list(pairs.columns) == ["doc_a", "doc_b", "similarity", "shared", "union", "lower_bound"]
     assert (pairs["shared"] / pairs["union"] == pairs["similarity"]).all()
+    assert (pairs["lower_bound"] == pairs["similarity"]).all()
     assert len(pairs) == metrics["pairs"] > 0
     clusters = pd.read_parquet(folder / "clusters.parquet")
     columns = "doc cluster representative similarity_to_representative size min_similarity mean_similarity chain"

@@ -218,7 +218,7 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
             ids[row],
             ids[instead[row]] if instead[row] >= 0 else "",
             ids[decisions.partner[row]],
-            "" if np.isnan(decisions.similarity[row]) else repr(float(decisions.similarity[row])),
+            *(2 * ["" if np.isnan(decisions.similarity[row]) else repr(float(decisions.similarity[row]))]),
             "" if row % 3 == 0 else "0.25",
             naive_reason(decisions, row, ids),
             repr(row / 8),
@@ -226,7 +226,7 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
         for row in range(1, pairs.n)
         if not decisions.kept[row]
     ]
-    header = ["doc", "kept_instead", "partner", "similarity", "contained", "reason", "text_lost"]
+    header = ["doc", "kept_instead", "partner", "similarity", "lower_bound", "contained", "reason", "text_lost"]
     assert (folder / "removed.csv").read_text("utf-8") == "".join(map(naive_line, [header, *removed]))
     kept = [[ids[row], "yes"] for row in range(1, pairs.n) if decisions.kept[row]]
     header = ["doc", "compared"]

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections import Counter
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -31,9 +32,18 @@ def sets_of(n, draw):
     return np.array([last[name] for name in label], np.int32)
 
 
-def drawn_rule(n, of, tau, texts, draw):
-    """Draw sections of few documents each, and contents of few phrases, and return the rule and its reference."""
+def drawn_rule(documents, of, tau, texts, draw):
+    """Draw sections of few documents each, what is missing, and contents of few phrases.
+
+    Return the rule and its reference.
+    """
+    n = len(documents)
     rule, pages, sections = NO_RULE, [(set(), set())] * n, [0] * n
+    missing, lengths = [0] * n, [documents[row].total() for row in of]
+    if draw(st.booleans()):
+        missing = draw(st.lists(st.sampled_from([0, 0, 1, 4, 30]), min_size=n, max_size=n))
+        rule = rule._replace(missing=np.array(missing, np.int32), lengths=np.array(lengths, np.int32))
+        rule = rule._replace(least_bound=draw(st.sampled_from([tau / 2, tau])))
     if draw(st.booleans()):
         sections = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
         section_tau = draw(st.sampled_from([tau / 2, 0.5, 0.7, 1.0]))
@@ -46,7 +56,8 @@ def drawn_rule(n, of, tau, texts, draw):
         hashes = np.array([one for row in rows for one in row], np.uint32)
         contents = Contents(np.cumsum([0, *map(len, rows)]), hashes)
         rule = rule._replace(contents=contents, least=draw(st.sampled_from([0.2, 0.5, 1.0])))
-    may = naive.contained.may_remove(pages, rule.least, sections, rule.section_tau)
+    bound = partial(naive.contained.lower_bound, missing=missing, lengths=lengths)
+    may = naive.contained.may_remove(pages, rule.least, sections, rule.section_tau, bound, rule.least_bound)
     return rule, lambda removed, kept, similarity: may(of[removed], of[kept], similarity)
 
 
@@ -102,7 +113,7 @@ def test_leaders_are_those_of_all_pairs(data, tau):
     removed = data.draw(st.none() | st.lists(st.booleans(), min_size=n, max_size=n).map(np.bool_))
     keep, threads = data.draw(st.sampled_from(Keep)), data.draw(st.integers(1, 2))
     every, none = all_pairs(documents, of, tau), keep is Keep.none
-    rule, may = drawn_rule(n, of, tau, not none, data.draw)
+    rule, may = drawn_rule(documents, of, tau, not none, data.draw)
     counting = CountingPairs(every, rule, of)
     order = {"priority": priority, "removed": removed}
     expected = cluster(every, **order, counts=counting.counts)
@@ -139,7 +150,7 @@ def test_leaders_among_added_documents_are_those_of_the_pairs_with_one(data, tau
     new = every.j >= new_from
     every = Pairs.build(every.i[new], every.j[new], every.similarity[new], n)
     order, keep = {"priority": priority, "removed": removed}, data.draw(st.sampled_from(Keep))
-    rule, may = drawn_rule(n, of, tau, keep is not Keep.none, data.draw)
+    rule, may = drawn_rule(documents, of, tau, keep is not Keep.none, data.draw)
     counting = CountingPairs(every, rule, of)
     expected = cluster(every, **order, counts=counting.counts)
     require_leaders(expected, every, in_order(n, priority, removed), removed, may)

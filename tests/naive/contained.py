@@ -36,14 +36,28 @@ def contained(own: set[int], other: set[int]) -> float:
     return sum(one in other for one in own) / len(own) if own else 1.0
 
 
+def lower_bound(a: int, b: int, similarity: float, missing: Sequence[int], lengths: Sequence[int]) -> float:
+    """Return the similarity if all signatures that are missing were different; of a page to itself, 1."""
+    if a == b:
+        return similarity
+    shared = round((lengths[a] + lengths[b]) * similarity / (1 + similarity))
+    return shared / max(lengths[a] + missing[a] + lengths[b] + missing[b] - shared, 1)
+
+
 def may_remove(
-    pages: Sequence[tuple[set[int], set[int]]], least: float, sections: Sequence[int], section_tau: float
+    pages: Sequence[tuple[set[int], set[int]]],
+    least: float,
+    sections: Sequence[int],
+    section_tau: float,
+    bound: Callable[[int, int, float], float] = lambda a, b, similarity: similarity,
+    least_bound: float = 0,
 ) -> Callable[[int, int, float], bool]:
     """Return whether one page may be removed for another one of some similarity."""
 
     def may(removed: int, kept: int, similarity: float) -> bool:
-        apart = similarity < section_tau and sections[removed] != 0 and sections[removed] == sections[kept]
+        certain = bound(removed, kept, similarity)
+        apart = certain < section_tau and sections[removed] != 0 and sections[removed] == sections[kept]
         inside = removed == kept or contained(pages[removed][1], pages[kept][0]) >= least
-        return not apart and (least == 0 or inside)
+        return certain >= least_bound and not apart and (least == 0 or inside)
 
     return may

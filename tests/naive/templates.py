@@ -86,8 +86,16 @@ OTHER_CONTENT, SAME_TEMPLATE, COMPARED, WALKED, EACH_LINK, FLOOR, FEWEST = 0.5, 
 UNKNOWN_TEMPLATE, CONTAINED = 0.25, 0.75
 
 
-def without_templates(outlines: Sequence[Sequence[Entry]], keys: Sequence[int]) -> list[dict[int, int]]:
-    """Template removal page by page: siblings, votes, the main content, what a small remainder is padded by."""
+class Remaining(NamedTuple):
+    """The counts of a page's signatures, what is missing of them, and the part of all in the main content."""
+
+    counts: dict[int, int]
+    missing: int
+    fraction: float
+
+
+def without_templates(outlines: Sequence[Sequence[Entry]], keys: Sequence[int]) -> list[Remaining]:
+    """Template removal page by page: siblings, votes, the main content, what is missing of a small remainder."""
     return [remaining(page, *template(page, *of)) for page, of in with_siblings(outlines, keys)]
 
 
@@ -162,11 +170,12 @@ def template(page: Page, others: Sequence[Page], unknown: bool) -> tuple[set[int
     return {h for h, n in votes.items() if 2 * n > len(others)}, unknown
 
 
-def remaining(page: Page, dropped: set[int], unknown: bool) -> dict[int, int]:
+def remaining(page: Page, dropped: set[int], unknown: bool) -> Remaining:
     """The main content without the template, counted; the shingles without it if there is little main content."""
     gains = [-1 if TEXT <= kind < LINK and h in dropped else gain(kind) for h, kind in page.outline]
     start, stop = heaviest(gains)
     left = [h for h, kind in page.outline[start:stop] if TEXT <= kind < LINK and h not in dropped]
+    fraction = len(left) / max(sum(TEXT <= kind < LINK for _, kind in page.outline), 1)
     shingles = [h for h, kind in page.outline if kind == SHINGLE and h not in dropped]
     has_links = any(kind >= LINK for _, kind in page.outline)
     spots = [h for h in left if not (has_links and h & 1)]
@@ -175,6 +184,4 @@ def remaining(page: Page, dropped: set[int], unknown: bool) -> dict[int, int]:
     missing = -(-sum(kind == TEXT for _, kind in page.outline[start:stop]) // FLOOR) - len(left)
     missing = max(missing, len(left)) if unknown else missing
     counts = {h: left.count(h) for h in sorted(set(left))}
-    if left and missing > 0:
-        counts[page.key & ~1 | min(left) & 1] = missing
-    return dict(sorted(counts.items()))
+    return Remaining(counts, max(missing, 0) if left else 0, fraction)
