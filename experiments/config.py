@@ -108,8 +108,13 @@ class Settings:
         """Return the run of the collection that writes to a folder."""
         from spotsigs.runs.stages import Output, Run
 
-        about = {key: getattr(self, key) for key in ("collection", "engine", "seed")}
-        return Run(data=self.names["data"], output=Output(folder=folder), **about)
+        return Run(
+            collection=self.collection,
+            data=self.names["data"],
+            output=Output(folder=folder),
+            engine=self.engine,
+            seed=self.seed,
+        )
 
 
 KEYS = options_of(Door.run)

@@ -333,8 +333,16 @@ class Method:
             ids: Any = vectors.ids
             signatures = Signatures(DocumentColumns(vectors.doc_ids), vectors.indptr, ids, vectors.counts)
             return Extracted(signatures, ExactDuplicates.none(len(vectors)), perf_counter() - began, vectors)
-        more: Any = {"strict": strict, "sameness": self.duplicates, "grams": grams, "phrases": self.reads_phrases}
-        signatures = extract(collection, self.text, self.signature, engine, **more)
+        signatures = extract(
+            collection,
+            self.text,
+            self.signature,
+            engine,
+            strict=strict,
+            sameness=self.duplicates,
+            grams=grams,
+            phrases=self.reads_phrases,
+        )
         with in_caller("exact duplicates", len(signatures)):
             exact_duplicates = ExactDuplicates.among(signatures, self.duplicates)
         return Extracted(signatures, exact_duplicates, perf_counter() - began)

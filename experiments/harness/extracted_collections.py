@@ -186,8 +186,9 @@ def _extract(group: Sequence[tuple[Source, Path]], engine: Engine) -> dict[Path,
         parts = list(run_tasks(engine, each, collection.shards(), "reading", "shards", arrays=True))
     for k, (source, path) in enumerate(group):
         runs: Any = Computed([part[k] for part in parts]) if parts else engine
-        more: Any = {"sameness": source.duplicates, "phrases": source.phrases}
-        result = extract(collection, source.text, source.signature, runs, **more)
+        result = extract(
+            collection, source.text, source.signature, runs, sameness=source.duplicates, phrases=source.phrases
+        )
         require(len(result) > 0 or source.duplicates is not Sameness.off, "the collection is empty; give another one")
         written[path] = save_signatures(path, result)
     return written

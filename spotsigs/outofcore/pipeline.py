@@ -158,10 +158,10 @@ class Store:
     memory: int = 10**9
 
     @classmethod
-    def open(cls, folder: str | Path, **more: Any) -> Store | None:
+    def open(cls, folder: str | Path) -> Store | None:
         """Open a store with the method of its last decisions; return None if there is none in the folder yet.
 
-        The other attributes are given by `more`. A store without decisions has the default thresholds and filters.
+        A store without decisions has the default thresholds and filters.
 
         Raises
         ------
@@ -179,10 +179,10 @@ class Store:
         )
         decisions = _last_decisions(path)
         if decisions is not None:
-            return cls(folder=path, method=restored(decisions.facts["method"], STORED), **more)
+            return cls(folder=path, method=restored(decisions.facts["method"], STORED))
         known = known_source(batches[0])
         parts = {name: restored(known[key], STORED) for name, key in (("text", "text"), ("signature", "scheme"))}
-        return cls(folder=path, method=Method.of(**parts, min_contained=0.0), **more)
+        return cls(folder=path, method=Method.of(**parts, min_contained=0.0))
 
     def as_reference(self, method: Method) -> Blocks:
         """Return the signatures of all documents, to compare others by a method with them."""
@@ -360,8 +360,14 @@ class Store:
             return Blocks(), stored
         number = self._batch_number(collection, batches, add)
         parts = self.method.text, self.method.signature, self.engine
-        more: Any = {"strict": strict, "grams": grams, "phrases": self.method.reads_phrases}
-        new = extract_segments(_batch(self.folder, number), collection, *parts, **more)
+        new = extract_segments(
+            _batch(self.folder, number),
+            collection,
+            *parts,
+            strict=strict,
+            grams=grams,
+            phrases=self.method.reads_phrases,
+        )
         return _finished(batches[:number]), new
 
     def _batch_number(self, collection: Collection, batches: Sequence[Path], add: bool) -> int:

@@ -205,8 +205,8 @@ def _extract_segment(
     except InputError:
         further, last = 0, None
         with page_size_limit(*limits):
-            more: Any = {"strict": strict, "most": PART_BYTES, "grams": grams, "phrases": phrases}
-            for part in extract_parts(shard, text, scheme, **more):
+            parts = extract_parts(shard, text, scheme, strict=strict, most=PART_BYTES, grams=grams, phrases=phrases)
+            for part in parts:
                 if strict and part.skipped:
                     return 0, part.skipped[0]
                 if last is not None:

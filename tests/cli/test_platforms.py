@@ -75,8 +75,11 @@ def use(path, cwd, *before, **environment):
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NUMBA"))}
     done = subprocess.run(
         [*before, sys.executable, "-P", "-c", USE.format(path=path.name)],
-        cwd=cwd, env=kept | {"PYTHONPATH": str(path)} | environment, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=cwd,
+        env=kept | {"PYTHONPATH": str(path)} | environment,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "used\n"
 

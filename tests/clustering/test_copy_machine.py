@@ -68,16 +68,23 @@ FORMATS = {
     "csv": (Csv, ".csv", False, a_csv),
     "parquet": (Parquet, ".parquet", False, a_parquet),
     "warc": (
-        Warc, ".warc", True,
+        Warc,
+        ".warc",
+        True,
         lambda rows: [warc_record("http://x/img", OTHER, "image/png"), *(warc_record(*row) for row in rows)],
     ),
     "arc": (
-        Arc, ".arc", True,
-        lambda rows: [*arc_file(0, random.Random(0)), *(arc_record(*row) for row in rows),
-                      arc_record("http://x/img", OTHER, "image/png")],
+        Arc,
+        ".arc",
+        True,
+        lambda rows: [
+            *arc_file(0, random.Random(0)),
+            *(arc_record(*row) for row in rows),
+            arc_record("http://x/img", OTHER, "image/png"),
+        ],
     ),
     "trec": (Trec, "", False, trec),
-}  # fmt: skip
+}
 KINDS = [
     *(("folder", ""), ("parquet", ""), ("arc", ""), ("arc", ".gz")),
     *((kind, pack) for kind in ("jsonl", "csv", "warc", "trec") for pack in PACK),

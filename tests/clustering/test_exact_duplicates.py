@@ -185,8 +185,14 @@ def test_added_copies_give_the_pairs_of_a_run_over_everything(tmp_path, boilerpl
     for k, part in enumerate((rows[:18], rows[18:25], rows[25:])):
         (tmp_path / f"{k}.jsonl").write_text("\n".join(part))
         (tmp_path / f"all{k}.jsonl").write_text("\n".join(rows[: (18, 25, 30)[k]]))
-        ran(tmp_path / f"add{k}", *base, f"data.path={tmp_path / f'{k}.jsonl'}", f"store={tmp_path / 's'}", "add=true",
-            "memory=1GB")  # fmt: skip
+        ran(
+            tmp_path / f"add{k}",
+            *base,
+            f"data.path={tmp_path / f'{k}.jsonl'}",
+            f"store={tmp_path / 's'}",
+            "add=true",
+            "memory=1GB",
+        )
         ran(tmp_path / f"full{k}", *base, f"data.path={tmp_path / f'all{k}.jsonl'}")
         fresh = {json.loads(row)["id"] for row in part}
         wanted = {pair for pair in pairs_of(tmp_path / f"full{k}") if {pair[0], pair[1]} & fresh}

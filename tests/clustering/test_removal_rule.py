@@ -45,9 +45,12 @@ def pages(draw):
 def test_contents_are_those_of_the_reference(drawn, marked, threads):
     entries = []
     for words, located, _ in drawn:
-        signatures, firsts = (np.array(part, kind) for part, kind in zip(
-            zip(*located, strict=True) if located else ((), ()), (np.uint64, np.int32), strict=True
-        ))  # fmt: skip
+        signatures, firsts = (
+            np.array(part, kind)
+            for part, kind in zip(
+                zip(*located, strict=True) if located else ((), ()), (np.uint64, np.int32), strict=True
+            )
+        )
         entries.append(phrases_of(signatures, firsts, tokenize(" ".join(words))))
     phrases = Phrases(np.cumsum([0, *map(len, entries)]), np.concatenate([np.empty(0, np.uint64), *entries]))
     indptr = np.cumsum([0, *(len(compared) for _, _, compared in drawn)])

@@ -88,9 +88,14 @@ def test_intervals_are_percentiles_of_a_seeded_bootstrap_over_clusters_and_stori
         (by_story, of_documents, metrics.OF_DOCUMENTS),
     ):
         low, high = bootstrap(
-            table, averages, paired=True, vectorized=True,
-            n_resamples=2000, method="percentile", rng=np.random.default_rng(0),
-        ).confidence_interval  # fmt: skip
+            table,
+            averages,
+            paired=True,
+            vectorized=True,
+            n_resamples=2000,
+            method="percentile",
+            rng=np.random.default_rng(0),
+        ).confidence_interval
         for m, name in enumerate(names):
             np.testing.assert_allclose(intervals[name], (low[m], high[m]), atol=(high[m] - low[m]) / 6)
 

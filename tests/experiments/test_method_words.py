@@ -13,8 +13,10 @@ from experiments.config import override
 from spotsigs.doors.cli import method_of, parser
 
 CONF = Path(__file__).parents[2] / "conf"
-GROUPS = [[f"{path.parent.name}={path.stem}" for path in sorted((CONF / group).glob("*.yaml"))]
-          for group in ("text", "signature", "matcher")]  # fmt: skip
+GROUPS = [
+    [f"{path.parent.name}={path.stem}" for path in sorted((CONF / group).glob("*.yaml"))]
+    for group in ("text", "signature", "matcher")
+]
 CHOICES = [[group[k % len(group)] for group in GROUPS] for k in range(max(map(len, GROUPS)))]
 """Choices of a text, a signature and a matcher, each at least once."""
 TAUS = st.floats(0.001, 1, allow_nan=False)

@@ -196,8 +196,13 @@ class TestOtherPlugins:
 
 
 RUN = {
-    "data": "gold", "signature": "spotsigs", "matcher": "spotsigs", "tau": 0.44, "idf_min": 0.2, "idf_max": 0.85,
-}  # fmt: skip
+    "data": "gold",
+    "signature": "spotsigs",
+    "matcher": "spotsigs",
+    "tau": 0.44,
+    "idf_min": 0.2,
+    "idf_max": 0.85,
+}
 
 
 OTHER = [{"data": "newsframes"}, {"matcher": "spotsigs_tight"}, {"tau": 0.45}, {"idf_max": 1}]

@@ -76,10 +76,14 @@ def test_files_are_read_whatever_their_names(tmp_path, kind, names):
 
 def test_pages_are_detected_by_their_content(tmp_path):
     files = {
-        "a.html.gz": gzip.compress(b"<html>a", mtime=0), "b.php": b"\n<!DOCTYPE html><p>b", "c.aspx@id=3": b"<html>c",
-        "d.txt.zst": PACK[".zst"](b"d"), "e.HTML": b"e", "f.css": b"p {}",
+        "a.html.gz": gzip.compress(b"<html>a", mtime=0),
+        "b.php": b"\n<!DOCTYPE html><p>b",
+        "c.aspx@id=3": b"<html>c",
+        "d.txt.zst": PACK[".zst"](b"d"),
+        "e.HTML": b"e",
+        "f.css": b"p {}",
         "g.html.gz": gzip.compress(b"<html>" + os.urandom(999))[:-20],
-    }  # fmt: skip
+    }
     (tmp_path / "in").mkdir()
     for name, content in files.items():
         (tmp_path / "in" / name).write_bytes(content)
@@ -277,8 +281,10 @@ def test_skipped_and_kept_captures_of_one_address_have_different_names(tmp_path)
     (tmp_path / "x.warc").write_bytes(bad + warc_record("http://x/a", b"<p>one") + bad)
     records = read(Warc(path=str(tmp_path / "x.warc")))
     assert [record.id for record in records] == [
-        "http://x/a (x.warc@0)", "http://x/a", f"http://x/a (x.warc@{(tmp_path / 'x.warc').stat().st_size - len(bad)})"
-    ]  # fmt: skip
+        "http://x/a (x.warc@0)",
+        "http://x/a",
+        f"http://x/a (x.warc@{(tmp_path / 'x.warc').stat().st_size - len(bad)})",
+    ]
 
 
 def test_a_page_whose_text_cannot_be_read_has_another_name(tmp_path):

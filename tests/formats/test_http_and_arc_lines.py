@@ -94,12 +94,14 @@ def test_a_type_that_is_none_counts_as_missing(header, media_type):
         ([b"Content-Encoding: gzip"], gzip.compress(PAGE, mtime=0)),
         ([b"Content-Encoding: br"], brotli.compress(PAGE)),
         ([b"Transfer-Encoding: chunked"], CHUNKED),
-        ([b"Transfer-Encoding: chunked", b"Content-Encoding: gzip"],
-         b"%x\r\n%b\r\n0\r\n\r\n" % (len(gzip.compress(PAGE, mtime=0)), gzip.compress(PAGE, mtime=0))),
+        (
+            [b"Transfer-Encoding: chunked", b"Content-Encoding: gzip"],
+            b"%x\r\n%b\r\n0\r\n\r\n" % (len(gzip.compress(PAGE, mtime=0)), gzip.compress(PAGE, mtime=0)),
+        ),
         ([b"Content-Type: unknown/unknown"], b"<p>the text</p>"),
         ([b"Content-Type: html"], b"<!-- a --><script>x</script><p>the text</p>"),
     ],
-)  # fmt: skip
+)
 def test_a_response_without_a_type_is_what_it_begins_like(headers, body):
     assert parse_response(response(headers, body)).is_page
 

@@ -168,9 +168,13 @@ def test_a_missing_page_is_listed_and_stays(kind, missing):
     else:
         frame = pd.DataFrame(rows)
     given = {
-        "list": pages, "dicts": rows, "iterator": iter(rows), "frame": frame, "series": pd.Series(pages, dtype=object),
+        "list": pages,
+        "dicts": rows,
+        "iterator": iter(rows),
+        "frame": frame,
+        "series": pd.Series(pages, dtype=object),
         "nullable": frame,
-    }[kind]  # fmt: skip
+    }[kind]
     first = "'p1'" if kind in ("dicts", "iterator", "frame") else "1"
     with pytest.warns(UserWarning, match=f"2 pages cannot be read, .*kept; {first}: the page is missing"):
         kept = spotsigs.dedup(given)
@@ -292,12 +296,19 @@ PROSE = "The council has approved the plan for a bridge that will be built by th
 @pytest.mark.parametrize(
     "page",
     [
-        "std::vector<int> values of the list", "Write to <ann@example.org> for the key", "Dear <NAME>, thank you",
-        "if a <b and x> c then the loop ends", "You need the <title> element here", "SQL has <!-- comments <b> too",
-        "<record><year value='a'/></record> of the library", "a < b and b > a", "<a@example.org> wrote", "<B2B> sales",
+        "std::vector<int> values of the list",
+        "Write to <ann@example.org> for the key",
+        "Dear <NAME>, thank you",
+        "if a <b and x> c then the loop ends",
+        "You need the <title> element here",
+        "SQL has <!-- comments <b> too",
+        "<record><year value='a'/></record> of the library",
+        "a < b and b > a",
+        "<a@example.org> wrote",
+        "<B2B> sales",
         "<br-x> </x-br>",
     ],
-)  # fmt: skip
+)
 def test_text_with_angle_brackets_is_text(page):
     assert not is_html(page)
     assert not is_html(page.encode())
@@ -309,11 +320,16 @@ def test_text_with_angle_brackets_is_text(page):
 @pytest.mark.parametrize(
     "page",
     [
-        f"<p>{PROSE}", f"\ufeff <!DOCTYPE HTML><title>t</title>{PROSE}", f"{PROSE}</P>", f"<br/>{PROSE}",
-        f"<?xml version='1.0'?><x>{PROSE}", f"<!-- saved --> <html lang=en>{PROSE}", f"<IMG SRC=x>{PROSE}",
+        f"<p>{PROSE}",
+        f"\ufeff <!DOCTYPE HTML><title>t</title>{PROSE}",
+        f"{PROSE}</P>",
+        f"<br/>{PROSE}",
+        f"<?xml version='1.0'?><x>{PROSE}",
+        f"<!-- saved --> <html lang=en>{PROSE}",
+        f"<IMG SRC=x>{PROSE}",
         f"One <b class='x'>of</b> {PROSE}",
     ],
-)  # fmt: skip
+)
 def test_pages_are_html_by_their_elements(page):
     assert is_html(page)
     assert is_html(page.encode())

@@ -112,9 +112,12 @@ def test_folder_takes_the_first_level_for_the_cluster_on_request(tmp_path):
     pages = documents(Folder(path=str(tmp_path), clusters=SortedBy.folders))
     assert {d.cluster for d in documents(Folder(path=str(tmp_path)))} == {None}
     assert [(d.id, d.cluster, d.media_type) for d in pages] == [
-        ("a/deep/er/z.txt", "a", "text/plain"), ("a/plain", "a", "text/html"), ("a/y.htm", "a", "text/html"),
-        ("b/x.html", "b", "text/html"), ("top.html", None, "text/html"),
-    ]  # fmt: skip
+        ("a/deep/er/z.txt", "a", "text/plain"),
+        ("a/plain", "a", "text/html"),
+        ("a/y.htm", "a", "text/html"),
+        ("b/x.html", "b", "text/html"),
+        ("top.html", None, "text/html"),
+    ]
     assert pages[0].content == b"a/deep/er/z.txt"
 
 
@@ -156,10 +159,12 @@ def test_each_yaml_names_a_class_and_its_fields(name):
 
 
 OF_CLASSES = {
-    "gold": Gold(), "newsframes": NewsFrames(), "reuters_versions": ReutersVersions(),
+    "gold": Gold(),
+    "newsframes": NewsFrames(),
+    "reuters_versions": ReutersVersions(),
     **{name: Republished(releases=name) for name in ("republished", "manuals")},
     "republished2": Republished(releases="republished2", paths=200),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", OF_CLASSES)
@@ -208,8 +213,10 @@ def test_standard_input(reader, content, expected):
 def test_jsonl_fields(tmp_path, pack):
     rows = [
         {"id": "a", "html": "<p>x</p>", "cluster": "c", "date": "2024-01-01"},
-        {"id": 7, "html": None, "text": "plain", "cluster": 3}, {"text": ""}, {"id": "last", "text": "\ud800"},
-    ]  # fmt: skip
+        {"id": 7, "html": None, "text": "plain", "cluster": 3},
+        {"text": ""},
+        {"id": "last", "text": "\ud800"},
+    ]
     path = tmp_path / f"x.jsonl{pack}"
     path.write_bytes(PACK[pack](b"\xef\xbb\xbf" + "\n\n".join(map(json.dumps, rows)).encode()))
     first, second, third, last = documents(Jsonl(path=str(path)))
@@ -603,9 +610,13 @@ TREC = {
     "without a header, and damaged": (
         b"<DOC><DOCNO> FT911-3 </DOCNO>\n<TEXT>the news</TEXT>\n</DOC>\n<DOC>\n<DOCNO></DOCNO>\nx\n</DOC>\n"
         b"<DOC>\n<DOCNO>open</DOCNO>\nx\n<doc>\n<docno>low</docno>\n<p>x\n</doc>\n<DOC>\n<DOCNO>cut</DOCNO>\nx",
-        [Document(id="FT911-3", content=b"<TEXT>the news</TEXT>\n"), Skipped("x.trec@59", NO_NUMBER),
-         Skipped("open (x.trec@90)", NO_END), Document(id="low", content=b"<p>x\n"),
-         Skipped("cut (x.trec@155)", NO_END)],
+        [
+            Document(id="FT911-3", content=b"<TEXT>the news</TEXT>\n"),
+            Skipped("x.trec@59", NO_NUMBER),
+            Skipped("open (x.trec@90)", NO_END),
+            Document(id="low", content=b"<p>x\n"),
+            Skipped("cut (x.trec@155)", NO_END),
+        ],
     ),
     "with attributes": (
         b'<DOC id="a">\n<DOCNO>1</DOCNO>\none\n</DOC>\n<DOC id="b">\ntwo\n</DOC>\n',
@@ -613,10 +624,12 @@ TREC = {
     ),
     "two in one line": (
         b"<DOC><DOCNO>a</DOCNO>x</DOC> <DOC><DOCNO>b</DOCNO>y</DOC>\n<DOC><DOCNO>c</DOCNO>z</DOC>",
-        [Skipped("a (x.trec@0)", "another document begins in the line of its </DOC>; write one a line"),
-         Document(id="c", content=b"z")],
+        [
+            Skipped("a (x.trec@0)", "another document begins in the line of its </DOC>; write one a line"),
+            Document(id="c", content=b"z"),
+        ],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", TREC)

@@ -29,9 +29,12 @@ class Browser:
         flags = f"""--headless --no-sandbox --disable-gpu --disable-background-networking --no-first-run --disable-sync
             --disable-dev-shm-usage --remote-debugging-pipe --window-size={width},{height}""".split()
         self.process = subprocess.Popen(
-            [CHROMIUM, *flags, f"--user-data-dir={self.profile.name}", "about:blank"], preexec_fn=connect,
-            close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [CHROMIUM, *flags, f"--user-data-dir={self.profile.name}", "about:blank"],
+            preexec_fn=connect,
+            close_fds=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(to_browser)
         os.close(from_browser)
         self._buffer = b""

@@ -48,9 +48,11 @@ def deduplicated(folder, out, read, *words):
 
 OF_OUTPUT = ("copy", "page", "overwrite", "pairs")
 OF_RUN = {
-    "memory": parse_memory, "store": str, "copy": str,
+    "memory": parse_memory,
+    "store": str,
+    "copy": str,
     **dict.fromkeys(("add", "page", "strict", "overwrite", "pairs"), lambda word: word == "true"),
-}  # fmt: skip
+}
 
 
 def planned(folder, *words):

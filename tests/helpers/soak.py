@@ -81,9 +81,15 @@ def soak(minutes: float) -> list[tuple[float, ...]]:
                 with tempfile.TemporaryDirectory(dir=folder) as place:
                     write_crawl(Path(place, "x.jsonl"), crawls)
                     matched = match_on_disk(
-                        Path(place, "store"), Jsonl(path=f"{place}/x.jsonl", shard_bytes=100_000), VisibleText(),
-                        SpotSignatures(), IdfFilter(), 0.44, engine, memory=(WORKERS + 1) * (PROGRAM + LEAST),
-                    )  # fmt: skip
+                        Path(place, "store"),
+                        Jsonl(path=f"{place}/x.jsonl", shard_bytes=100_000),
+                        VisibleText(),
+                        SpotSignatures(),
+                        IdfFilter(),
+                        0.44,
+                        engine,
+                        memory=(WORKERS + 1) * (PROGRAM + LEAST),
+                    )
                     pairs = matched.pairs.load()
                     if len(pairs) < PAGES // 8 or sum(1 for _ in matched.signatures.skipped) != PAGES // 50:
                         raise RuntimeError(f"crawl {crawls} has {len(pairs)} pairs")

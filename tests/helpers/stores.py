@@ -38,9 +38,13 @@ def match_on_disk(folder, collection, text, scheme, idf_filter, tau, engine, *, 
     of = {name: more.pop(name) for name in ("memory",) if name in more}
     duplicates = more.pop("duplicates", Sameness.text)
     method = Method(
-        text=text, signature=scheme, idf_filter=idf_filter, matcher=SpotSigsTight(tau=tau), sets=sets,
+        text=text,
+        signature=scheme,
+        idf_filter=idf_filter,
+        matcher=SpotSigsTight(tau=tau),
+        sets=sets,
         duplicates=duplicates,
-    )  # fmt: skip
+    )
     return Store(folder=as_path(folder), method=method, engine=engine, **of).match(collection, **more)
 
 

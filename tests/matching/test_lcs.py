@@ -185,11 +185,16 @@ def naive_pairs(texts, matcher):
 
 
 matchers = st.builds(
-    partial(Lcs, buckets=2, smallest=1), tau=st.sampled_from([0.2, 1 / 3, 0.5, 0.8, 1.0]), divide=st.booleans(),
-    max_set=st.sampled_from([3, 100]), sketch=st.integers(0, 3), trust=st.booleans(), members=st.booleans(),
+    partial(Lcs, buckets=2, smallest=1),
+    tau=st.sampled_from([0.2, 1 / 3, 0.5, 0.8, 1.0]),
+    divide=st.booleans(),
+    max_set=st.sampled_from([3, 100]),
+    sketch=st.integers(0, 3),
+    trust=st.booleans(),
+    members=st.booleans(),
     coherence=st.sampled_from([0.5, 0.75]),  # exact in binary, so that equal scores are equal
     central=st.sampled_from([0.3, 0.5, 1.0]),
-)  # fmt: skip
+)
 
 
 @quick

@@ -38,9 +38,15 @@ def test_any_number_is_a_threshold_as_the_float_it_is(tau):
 
 @pytest.mark.parametrize("tau", ["0.44", None, True, [0.44], np.array([0.4, 0.5]), 0.4 + 0j, Decimal("sNaN"), 10**400])
 @pytest.mark.parametrize(
-    "use", [lambda tau: SpotSigs(tau=tau), lambda tau: BruteForce(tau=tau), lambda tau: self_join(FEW, tau),
-            lambda tau: join(FEW, FEW, tau), lambda tau: partition_boundaries(tau, 9)],
-)  # fmt: skip
+    "use",
+    [
+        lambda tau: SpotSigs(tau=tau),
+        lambda tau: BruteForce(tau=tau),
+        lambda tau: self_join(FEW, tau),
+        lambda tau: join(FEW, FEW, tau),
+        lambda tau: partition_boundaries(tau, 9),
+    ],
+)
 def test_what_is_no_number_is_refused_in_a_sentence(tau, use):
     with pytest.raises(InputError, match=r"^tau must be (a number )?in \(0, 1\], got "):
         use(tau)

@@ -71,8 +71,25 @@ def inputs(tmp_path_factory):
 
 
 def ran(folder, out, *words):
-    done = command("dedup", "in", "--out", out, "--against", "tests.csv", "--against-text", "question", "--overwrite",
-                   "--language", "en", "--boilerplate", "keep", "--tau", 0.4, *words, cwd=folder)  # fmt: skip
+    done = command(
+        "dedup",
+        "in",
+        "--out",
+        out,
+        "--against",
+        "tests.csv",
+        "--against-text",
+        "question",
+        "--overwrite",
+        "--language",
+        "en",
+        "--boilerplate",
+        "keep",
+        "--tau",
+        0.4,
+        *words,
+        cwd=folder,
+    )
     assert done.returncode == 0, done.stderr
     copies = {path.name: path.read_bytes() for path in (folder / out).glob("[!.]*")}
     return copies, {name: (folder / f"{out}-results" / name).read_bytes() for name in TABLES}, done.stdout

@@ -140,9 +140,12 @@ def test_tags_count_for_the_memory_they_use(tmp_path):
     page = b"<p>" * (LIMIT // 4)
     with page_size_limit(LIMIT):
         folder = extract_segments(
-            tmp_path / "s", FORMATS["folder"](path=str(write(tmp_path / "in", "folder", [SMALL, page]))), VisibleText(),
-            SpotSignatures(), Serial(),
-        )  # fmt: skip
+            tmp_path / "s",
+            FORMATS["folder"](path=str(write(tmp_path / "in", "folder", [SMALL, page]))),
+            VisibleText(),
+            SpotSignatures(),
+            Serial(),
+        )
     [reasons] = folder.skipped
     assert re.match("the page is larger than 64 KiB: .* each of its tags counts for 8 bytes", reasons.reason)
 
@@ -309,9 +312,21 @@ def test_peaks_are_below_the_budgets(tmp_path, case):
     path = write(tmp_path / "in", form, [SMALL + b" one"] * 3 + [big] * (1 if size > 8 else 4), pack, encodings)
     del big
     code, printed, peak = peak_of(
-        ["cluster", path, "--format", form, "--memory", f"{budget}MB", "--engine", engine, "--workers", 2,
-         "--out", tmp_path / "run"]
-    )  # fmt: skip
+        [
+            "cluster",
+            path,
+            "--format",
+            form,
+            "--memory",
+            f"{budget}MB",
+            "--engine",
+            engine,
+            "--workers",
+            2,
+            "--out",
+            tmp_path / "run",
+        ]
+    )
     skipped = tmp_path / "run" / "skipped.csv"
     reasons = skipped.read_text().splitlines()[1].rpartition(",")[2] if skipped.exists() else ""
     row = (form, pack, "+".join(encodings), f"{size:g} MiB {kind}", engine, budget, round(peak / 1e6), reasons)

@@ -383,7 +383,11 @@ def test_output_to_a_closed_pipe_ends_it_quietly(words, tmp_path):
     with os.fdopen(taken, "wb") as pipe:
         done = subprocess.run(
             [sys.executable, "run.py", *words, f"hydra.run.dir={tmp_path}/run"],
-            cwd=ROOT, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False,
-        )  # fmt: skip
+            cwd=ROOT,
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
     assert (done.returncode, done.stderr) == (141, "")
     assert (tmp_path / "run" / "metrics.json").exists() == (words != ["--help"])  # results come before the summary

@@ -18,9 +18,23 @@ class Wrapped:
 
 
 VALUES = [
-    None, True, 0.1, "a", [1, 2], {"a": 1}, Sameness.text, IdfFilter(), IdfFilter(idf_min=0.1),
-    Wrapped(1), Wrapped("1"), Wrapped(IdfFilter()), SpotSignatures(), SpotSignatures(c=2), json.dumps, identity,
-]  # fmt: skip
+    None,
+    True,
+    0.1,
+    "a",
+    [1, 2],
+    {"a": 1},
+    Sameness.text,
+    IdfFilter(),
+    IdfFilter(idf_min=0.1),
+    Wrapped(1),
+    Wrapped("1"),
+    Wrapped(IdfFilter()),
+    SpotSignatures(),
+    SpotSignatures(c=2),
+    json.dumps,
+    identity,
+]
 
 
 def test_different_values_have_different_identities_that_are_json():

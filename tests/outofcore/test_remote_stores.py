@@ -46,9 +46,11 @@ def memory():
 
 
 ERRORS = {
-    "500": ("500 Internal Server Error", "InternalError"), "503": ("503 Slow Down", "SlowDown"),
-    "denied": ("403 Forbidden", "AccessDenied"), "no bucket": ("404 Not Found", "NoSuchBucket"),
-}  # fmt: skip
+    "500": ("500 Internal Server Error", "InternalError"),
+    "503": ("503 Slow Down", "SlowDown"),
+    "denied": ("403 Forbidden", "AccessDenied"),
+    "no bucket": ("404 Not Found", "NoSuchBucket"),
+}
 
 
 class Faulty:
@@ -96,10 +98,13 @@ def server():
     running = make_server("127.0.0.1", 0, app, threaded=True)
     threading.Thread(target=running.serve_forever, daemon=True).start()
     environment = {
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{running.server_port}", "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "tests", "AWS_SECRET_ACCESS_KEY": "tests",
-        "AWS_MAX_ATTEMPTS": "1", "AWS_EC2_METADATA_DISABLED": "true",
-    }  # fmt: skip
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{running.server_port}",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "tests",
+        "AWS_SECRET_ACCESS_KEY": "tests",
+        "AWS_MAX_ATTEMPTS": "1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
     settings = {"s3": {"config_kwargs": {"read_timeout": 1}}}
     with (
         mock.patch.dict(os.environ, environment),

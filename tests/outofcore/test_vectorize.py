@@ -56,9 +56,11 @@ def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
     sizes = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=4))
     batches = [batch(rng, n, ["a", "b", "a#2", "é"]) for n in sizes]
     chosen = IdfFilter(
-        idf_min=data.draw(st.sampled_from([0.0, 0.2, 0.5])), idf_max=data.draw(st.sampled_from([0.85, 1.0])),
-        min_spots=data.draw(st.integers(1, 4)), fewest=data.draw(st.sampled_from([0, 6])),
-    )  # fmt: skip
+        idf_min=data.draw(st.sampled_from([0.0, 0.2, 0.5])),
+        idf_max=data.draw(st.sampled_from([0.85, 1.0])),
+        min_spots=data.draw(st.integers(1, 4)),
+        fewest=data.draw(st.sampled_from([0, 6])),
+    )
     sets = data.draw(st.booleans())
     memory = data.draw(st.sampled_from([5000, MEMORY]))  # the smaller one needs several passes and spans
     folder = tmp_path_factory.mktemp("layout")

@@ -21,9 +21,21 @@ PAGES = "".join(json.dumps({"id": f"{k}", "text": f"{TEXT} {'and so ' * (k // 2)
 
 FOLDERS = ("", "a", "b", "a/b", "a-results", "a/b-results", ".a", ".a.writing-x", "a/store-1")
 NAMES = (
-    "x.jsonl", "y.jsonl", "notes.txt", "kept.csv", "metrics.json", "run.json", "store.json", ".lock", "a.lock",
-    "clusters.html", "skipped.csv", "threshold.html", "histogram.csv", MANIFEST,
-)  # fmt: skip
+    "x.jsonl",
+    "y.jsonl",
+    "notes.txt",
+    "kept.csv",
+    "metrics.json",
+    "run.json",
+    "store.json",
+    ".lock",
+    "a.lock",
+    "clusters.html",
+    "skipped.csv",
+    "threshold.html",
+    "histogram.csv",
+    MANIFEST,
+)
 PLACES = ("a", "b", "a/b", "a/c", ".", "a-results", "link", "link/b", "a/b/x.jsonl", "s", "s/t", "kept", "x.jsonl")
 
 paths = st.builds(os.path.join, st.sampled_from(FOLDERS), st.sampled_from(NAMES))

@@ -24,11 +24,47 @@ ONE = np.array([0], np.int32), np.array([1], np.int32), np.array([1.0])
 TRUTH = Truth.from_clusters(["a", "a", None])
 
 WRONG = [
-    None, True, False, -1, 0, 1.5, float("nan"), float("inf"), 10**6, 10**12, 2**70, Fraction(1, 3), 1j, "", "x",
-    "best", b"x", [], [None], ["a", 1], [[0], [1, 2]], (), {}, {"a": 1}, {1, 2}, object(), int, len, date(2026, 1, 1),
-    np.float32(0.5), np.int8(-3), np.array([]), np.array([[1, 2]]), np.array([-5, 3]), np.array(["a"]),
-    np.array([2.5]), np.array([2**31], np.int64), np.array([2**63], np.uint64), PAIRS, VECTORS,
-]  # fmt: skip
+    None,
+    True,
+    False,
+    -1,
+    0,
+    1.5,
+    float("nan"),
+    float("inf"),
+    10**6,
+    10**12,
+    2**70,
+    Fraction(1, 3),
+    1j,
+    "",
+    "x",
+    "best",
+    b"x",
+    [],
+    [None],
+    ["a", 1],
+    [[0], [1, 2]],
+    (),
+    {},
+    {"a": 1},
+    {1, 2},
+    object(),
+    int,
+    len,
+    date(2026, 1, 1),
+    np.float32(0.5),
+    np.int8(-3),
+    np.array([]),
+    np.array([[1, 2]]),
+    np.array([-5, 3]),
+    np.array(["a"]),
+    np.array([2.5]),
+    np.array([2**31], np.int64),
+    np.array([2**63], np.uint64),
+    PAIRS,
+    VECTORS,
+]
 
 RIGHT = {
     "dedup": {"pages": PAGES},
@@ -52,7 +88,9 @@ RIGHT = {
     "Corpus": {"vectors": VECTORS},
     "Document": {"id": "a", "content": PAGE},
     "Clusters": {
-        "labels": np.array([0, 0]), "representatives": np.array([0]), "similarity_to_representative": np.ones(2),
+        "labels": np.array([0, 0]),
+        "representatives": np.array([0]),
+        "similarity_to_representative": np.ones(2),
     },
     "Pairs": {"i": ONE[0], "j": ONE[1], "similarity": ONE[2], "n": 2},
     "Pairs.build": {"i": ONE[0], "j": ONE[1], "similarity": ONE[2], "n": 2},
@@ -70,7 +108,7 @@ RIGHT = {
     "Vectors.row": {"r": 0},
     "Vectors.take": {"rows": [0]},
     "Vectors.as_sets": {},
-}  # fmt: skip
+}
 OBJECTS = {"Vectors": VECTORS, "Pairs": PAIRS, "Clusters": spotsigs.cluster(PAIRS), "Truth": TRUTH}
 
 
@@ -143,9 +181,12 @@ def test_a_segment_violation_is_a_sentence():
     """Ids outside of all tables were read by kernels: the process ended."""
     with pytest.raises(InputError, match="ids must be in"):
         Vectors(
-            indptr=np.array([0, 2]), ids=np.array([1, -5], np.int32), counts=np.ones(2, np.int32),
-            lengths=np.array([2]), doc_ids=["a"],
-        )  # fmt: skip
+            indptr=np.array([0, 2]),
+            ids=np.array([1, -5], np.int32),
+            counts=np.ones(2, np.int32),
+            lengths=np.array([2]),
+            doc_ids=["a"],
+        )
     for i, j in ((0, 5), (-3, 1), (1, 0)):
         with pytest.raises(InputError, match="pair"):
             Pairs(np.array([i]), np.array([j]), np.array([1.0]), 2)

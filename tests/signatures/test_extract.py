@@ -122,11 +122,14 @@ def test_text_configurations(path):
 @pytest.mark.parametrize(
     ("words", "hidden", "media_type", "compared"),
     [
-        (8, "<noscript>{}</noscript>", "text/html", False), (8, "<img alt='{}'>", "text/html", False),
-        (0, "<frameset><noframes>{}</noframes></frameset>", "text/html", False), (8, "", "text/html", True),
-        (12, "<script>{}</script>", "text/html", True), (8, "{}", "text/plain", True),
+        (8, "<noscript>{}</noscript>", "text/html", False),
+        (8, "<img alt='{}'>", "text/html", False),
+        (0, "<frameset><noframes>{}</noframes></frameset>", "text/html", False),
+        (8, "", "text/html", True),
+        (12, "<script>{}</script>", "text/html", True),
+        (8, "{}", "text/plain", True),
     ],
-)  # fmt: skip
+)
 def test_pages_that_show_hardly_a_word_are_not_compared(words, hidden, media_type, compared):
     shown = " ".join(["is the page"] * words).split()[:words]
     pages = [

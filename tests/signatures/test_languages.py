@@ -44,7 +44,7 @@ REAL = {
     "ru": "Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и совестью и "
     "должны поступать в отношении друг друга в духе братства. Каждый человек имеет право на жизнь, на свободу и на "
     "личную неприкосновенность. Никто не должен содержаться в рабстве или в подневольном состоянии.",
-}  # fmt: skip
+}
 CHINESE = (
     "人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心,并应以兄弟关系的精神相对待。人人有权享有生命、自由和人身安全。"
     "任何人不得使为奴隶或奴役;一切形式的奴隶制度和奴隶买卖,均应予以禁止。任何人在任何地方有权被承认在法律前的人格。"
@@ -140,9 +140,17 @@ def test_languages_on_disk_with_added_pages(tmp_path):
     for rows, add in ((pages, False), (new, True)):
         collection = written(tmp_path / "x.jsonl", [{"id": k, "text": v} for k, v in rows.items()])
         actual = match_on_disk(
-            tmp_path / "store", collection, text, scheme, IdfFilter(), 0.44, Serial(), memory=10**9, add=add,
+            tmp_path / "store",
+            collection,
+            text,
+            scheme,
+            IdfFilter(),
+            0.44,
+            Serial(),
+            memory=10**9,
+            add=add,
             duplicates=Sameness.text,
-        )  # fmt: skip
+        )
     everything = spotsigs.near_duplicates([*pages.values(), *new.values()])
     assert by_rows(actual.pairs.load()) == by_rows(everything)
     assert list(by_rows(everything)) == [(0, 3), (1, 4)]

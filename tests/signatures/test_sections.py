@@ -46,8 +46,10 @@ def test_pages_of_one_section_have_one_folder_and_first_link(data, pages):
 def test_sections_of_different_hosts_differ():
     links = "<p>the <a href=#>home</a> of a page"
     rows = [f"https://{host}/a" for host in ("h.org", "g.org", "h.org/x", "h.org/x")]
-    pages = [SCHEME.outline(tokenize_marked(VisibleText().marked(page)), site_of(page.id)) for page in
-             (Document(id=name, content=links) for name in rows)]  # fmt: skip
+    pages = [
+        SCHEME.outline(tokenize_marked(VisibleText().marked(page)), site_of(page.id))
+        for page in (Document(id=name, content=links) for name in rows)
+    ]
     joined = outlines([list(zip(hashes.tolist(), kinds.tolist(), strict=True)) for hashes, kinds in pages])
     assert len(set(sections_of(rows, joined).tolist())) == 3
 

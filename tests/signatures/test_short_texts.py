@@ -54,12 +54,23 @@ def test_shingles_differ_where_their_words_or_signs_do(words, one, two, k):
 @pytest.mark.parametrize(
     ("text", "other", "equal"),
     [
-        ("12-4", "12\u22124", True), ("12-4", "12+4", False), ("12-4", "12 - 4", True), ("12-4", "12 4", False),
-        ("well-known", "well known", True), ("1.5", "1,5", False), ("Home | About", "Home About", True),
-        ("€5", "$5", False), ("A ∪ B", "A ∩ B", False), ("C++ is", "C# is", False), ("-12", "12", False),
-        ("good 😀", "good 😡", False), ("a < b", "a > b", False), ("a.b", "a b", True), ("5 cm²", "5 cm³", False),
+        ("12-4", "12\u22124", True),
+        ("12-4", "12+4", False),
+        ("12-4", "12 - 4", True),
+        ("12-4", "12 4", False),
+        ("well-known", "well known", True),
+        ("1.5", "1,5", False),
+        ("Home | About", "Home About", True),
+        ("€5", "$5", False),
+        ("A ∪ B", "A ∩ B", False),
+        ("C++ is", "C# is", False),
+        ("-12", "12", False),
+        ("good 😀", "good 😡", False),
+        ("a < b", "a > b", False),
+        ("a.b", "a b", True),
+        ("5 cm²", "5 cm³", False),
     ],
-)  # fmt: skip
+)
 def test_signs_that_carry_meaning(text, other, equal):
     one, two = (hash_signed_shingles(tokenize(each), 8).tolist() for each in (text, other))
     assert (one == two) == equal

@@ -62,14 +62,32 @@ def test_no_soup_nests_deeper_than_the_cap(first, soup):
 @pytest.mark.parametrize(
     "soup",
     [
-        "<form><div></form>", "<foo><div></foo>", "<div><object></div>", "<svg><desc><foo/>", "<svg><div/></svg>",
-        "<li><dt>", "<optgroup><li>", "<div><select></div>", "<p><button></p>", "<li><ul></li>", "<div><table></div>",
-        "<math><mi><div></math>", "<svg><foreignobject><div></svg>", "<div><template></div>", "<h1><marquee></h1>",
-        "<math><annotation-xml><p></math>", "<svg><title><div></svg>",
-        "<svg><caption>", "<svg><g><p></p><foo></g>", "<svg><button></button><caption>",
-        "<frameset>", "<select><xmp></select><div>", "<div><svg><title></title></svg>", "<ruby><rt><div></ruby>",
+        "<form><div></form>",
+        "<foo><div></foo>",
+        "<div><object></div>",
+        "<svg><desc><foo/>",
+        "<svg><div/></svg>",
+        "<li><dt>",
+        "<optgroup><li>",
+        "<div><select></div>",
+        "<p><button></p>",
+        "<li><ul></li>",
+        "<div><table></div>",
+        "<math><mi><div></math>",
+        "<svg><foreignobject><div></svg>",
+        "<div><template></div>",
+        "<h1><marquee></h1>",
+        "<math><annotation-xml><p></math>",
+        "<svg><title><div></svg>",
+        "<svg><caption>",
+        "<svg><g><p></p><foo></g>",
+        "<svg><button></button><caption>",
+        "<frameset>",
+        "<select><xmp></select><div>",
+        "<div><svg><title></title></svg>",
+        "<ruby><rt><div></ruby>",
     ],
-)  # fmt: skip
+)
 def test_end_tags_close_nothing_beyond_a_scope(soup):
     assert depth(simplify(soup.encode() * 3000)) <= DEEPEST
     assert depth(simplify(soup.encode() * 3000, marked=True)) <= DEEPEST
@@ -77,9 +95,17 @@ def test_end_tags_close_nothing_beyond_a_scope(soup):
 
 @pytest.mark.parametrize(
     "begin",
-    ["<svg><title>", "<svg><textarea>", "<select><xmp></select>", "<math><mi><title>", "<frameset><title>",
-     "<frameset><textarea>", "<template>", "<table><tr><td><select><title>"],
-)  # fmt: skip
+    [
+        "<svg><title>",
+        "<svg><textarea>",
+        "<select><xmp></select>",
+        "<math><mi><title>",
+        "<frameset><title>",
+        "<frameset><textarea>",
+        "<template>",
+        "<table><tr><td><select><title>",
+    ],
+)
 @pytest.mark.parametrize("repeated", ["<div>", "<frameset>", "<table><tr><td>", "<svg>", "<template>"])
 def test_tags_in_what_may_be_raw_text_do_not_nest(begin, repeated):
     assert depth(simplify((begin + repeated * 5000).encode())) <= DEEPEST
@@ -98,10 +124,12 @@ def test_ordinary_pages_keep_their_tags():
 @pytest.mark.parametrize(
     ("begin", "repeated", "end"),
     [
-        ("<p>", "<b x=#>", "<p>a"), ("<p>", "<font color=#>", "</p>a"), ("", "<i x=#><div>", "</i></div>a"),
+        ("<p>", "<b x=#>", "<p>a"),
+        ("<p>", "<font color=#>", "</p>a"),
+        ("", "<i x=#><div>", "</i></div>a"),
         ("<span><p>", "<code x=#>", "</span><span>a"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("n", [100, 400])
 def test_formats_that_are_opened_again_count(begin, repeated, end, n):
     page = (begin + "".join(repeated.replace("#", str(k)) for k in range(n)) + end * n).encode()

@@ -101,11 +101,14 @@ def test_words_split_where_elements_do(html):
 @pytest.mark.parametrize(
     "html",
     [
-        b"<div>" * 1_000_000 + b"x" + b"</div>" * 1_000_000, b"<b><i>" * 500_000 + b"x", b"<i></b>" * 300_000 + b"x",
+        b"<div>" * 1_000_000 + b"x" + b"</div>" * 1_000_000,
+        b"<b><i>" * 500_000 + b"x",
+        b"<i></b>" * 300_000 + b"x",
         b"".join(b"<p><font color=%d>" % i for i in range(40_000)) + b"x",
-        b"<table><tr><td>" * 100_000 + b"x", b"<svg>" * 300_000 + b"x",
+        b"<table><tr><td>" * 100_000 + b"x",
+        b"<svg>" * 300_000 + b"x",
     ],
-)  # fmt: skip
+)
 def test_many_tags_take_linear_time(html):
     assert visible(html).split() == ["x"]
 
@@ -130,11 +133,18 @@ GERMAN, RUSSIAN, JAPANESE = "Größe über Flüssen möchte", "Привет, э�
     [
         *((GERMAN, "utf-8", declared) for declared in (None, "iso-8859-1", "gbk", "utf-16", "nonsense")),
         *((GERMAN, "cp1252", declared) for declared in ("ISO-8859-1", '"latin1" ', "utf-8", None)),
-        (GERMAN, "utf-8-sig", None), (GERMAN, "utf-32", None), (RUSSIAN, "cp1251", None), (RUSSIAN, "koi8-r", None),
-        (RUSSIAN, "koi8-r", "koi8-r"), (JAPANESE, "cp932", "shift_jis"), (JAPANESE, "euc-jp", None),
-        (JAPANESE, "iso2022_jp", None), (JAPANESE, "iso2022_jp", "utf-8"), (JAPANESE, "gb18030", "gb2312"),
+        (GERMAN, "utf-8-sig", None),
+        (GERMAN, "utf-32", None),
+        (RUSSIAN, "cp1251", None),
+        (RUSSIAN, "koi8-r", None),
+        (RUSSIAN, "koi8-r", "koi8-r"),
+        (JAPANESE, "cp932", "shift_jis"),
+        (JAPANESE, "euc-jp", None),
+        (JAPANESE, "iso2022_jp", None),
+        (JAPANESE, "iso2022_jp", "utf-8"),
+        (JAPANESE, "gb18030", "gb2312"),
     ],
-)  # fmt: skip
+)
 def test_encodings(text, codec, declared):
     assert to_utf8(text.encode(codec), declared).decode() == text
 
@@ -179,12 +189,15 @@ def test_late_declarations_and_korean_without_one(text, codec, label, late):
 @pytest.mark.parametrize(
     "before",
     [
-        "<!-- <meta charset=koi8-r> -->", "<script>s = '<meta charset=koi8-r>'</script>",
+        "<!-- <meta charset=koi8-r> -->",
+        "<script>s = '<meta charset=koi8-r>'</script>",
         "<title><meta charset=koi8-r></title>",
-        "<meta name=description content='write charset=koi8-r'>", "<meta data-charset=koi8-r>",
-        "<meta http-equiv=refresh content='0; charset=koi8-r'>", "<STYLE><meta charset=koi8-r></STYLE>",
+        "<meta name=description content='write charset=koi8-r'>",
+        "<meta data-charset=koi8-r>",
+        "<meta http-equiv=refresh content='0; charset=koi8-r'>",
+        "<STYLE><meta charset=koi8-r></STYLE>",
     ],
-)  # fmt: skip
+)
 def test_only_a_declaration_is_one(before):
     page = f"{before}<meta charset=windows-1251><p>{RUSSIAN}</p>"
     assert to_utf8(page.encode("cp1251")).decode() == page
