@@ -193,37 +193,21 @@ def evaluated(path: Path, out: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramCell(CellTask):
-    """A tool on a text of the pages of a collection, from files to decisions, on pinned cores.
-
-    Attributes
-    ----------
-    collection, tool, text : str
-        Names of the collection, of the tool in `benchmarks.dedup_tools.TOOLS`, and of the part of a page that it reads.
-    pages : str
-        Checksum of the pages.
-    cores : sequence of int
-        Cores of its process.
-    path : Path
-        Pages, or their texts, as JSON lines.
-    work : Path
-        Folder for its output.
-    before : dict
-        Seconds, core seconds and peak memory of the extraction of the texts; empty for HTML.
-    stop : float
-        Seconds after which it is stopped.
-    """
+    """A tool on a text of the pages of a collection, from files to decisions, on pinned cores."""
 
     alone: ClassVar[bool] = True
 
+    # Names of the collection, of the tool in `benchmarks.dedup_tools.TOOLS`, and of the part of a page that it reads
     collection: str
     tool: str
     text: str
-    pages: str
-    cores: Sequence[int]
-    path: Path = field(repr=False)
-    work: Path = field(repr=False)
+    pages: str  # checksum of the pages
+    cores: Sequence[int]  # cores of its process
+    path: Path = field(repr=False)  # pages, or their texts, as JSON lines
+    work: Path = field(repr=False)  # folder for its output
+    # Seconds, core seconds and peak memory of the extraction of the texts; empty for HTML
     before: dict[str, Any] = field(default_factory=dict, repr=False)
-    stop: float = LIMIT_SECONDS
+    stop: float = LIMIT_SECONDS  # seconds after which it is stopped
 
     def __call__(self) -> dict[str, Any]:
         """Run the tool, after a run on a few documents that compiles and fills caches; return figures and times."""

@@ -13,28 +13,15 @@ from spotsigs.reports.output_files import write_csv
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """Measured value.
+    """Measured value."""
 
-    Attributes
-    ----------
-    name : str
-        Name, unique within the experiment.
-    value : float
-        Value; 1 or 0 for true or false.
-    low, high : float or None
-        95 % interval, if there is one.
-    text : str
-        Text to print instead of the number.
-    over : str
-        Meaning of the ends if they are no interval: "runs" for the range over several runs.
-    """
-
-    name: str
-    value: float
+    name: str  # name, unique within the experiment
+    value: float  # value; 1 or 0 for true or false
+    # 95 % interval, if there is one
     low: float | None = None
     high: float | None = None
-    text: str = ""
-    over: str = ""
+    text: str = ""  # text to print instead of the number
+    over: str = ""  # meaning of the ends if they are no interval: "runs" for the range over several runs
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -23,24 +23,12 @@ MISSING = "not run yet, its collection is not at hand, or other processes distur
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """Claim with the measured fact and the verdict.
-
-    Attributes
-    ----------
-    claim : Claim
-        Claim.
-    fact : Fact or None
-        Measured fact; None without a measurement.
-    second : Fact or None
-        Measured fact of a second collection, which is judged alike.
-    beside : Fact or None
-        Measured fact of another collection, which is shown and not judged.
-    """
+    """Claim with the measured fact and the verdict."""
 
     claim: Claim
-    fact: Fact | None
-    second: Fact | None = None
-    beside: Fact | None = None
+    fact: Fact | None  # measured fact; None without a measurement
+    second: Fact | None = None  # measured fact of a second collection, which is judged alike
+    beside: Fact | None = None  # measured fact of another collection, which is shown and not judged
 
     @property
     def verdict(self) -> Verdict:

@@ -30,24 +30,14 @@ Labelled = tuple[tuple[str, Method], ...]
 
 @dataclass(frozen=True)
 class SampledF1:
-    """Quality of a signature on a collection: its first entries are of the collection itself, the others of samples.
+    """Quality of a signature on a collection: its first entries are of the collection itself, the others of samples."""
 
-    Attributes
-    ----------
-    tau : float
-        Threshold with the highest micro F1 on the collection itself; of equal ones, the lowest.
-    precision, recall : float
-        Micro precision and recall there.
-    f1 : ndarray of float64, shape (1 + samples,)
-        Micro F1 at the threshold that is best in each sample.
-    false, false_of_one_site : ndarray of float64, shape (1 + samples,)
-        Numbers of false pairs at that threshold, and of the false pairs of two pages of one site.
-    """
-
-    tau: float
+    tau: float  # threshold with the highest micro F1 on the collection itself; of equal ones, the lowest
+    # Micro precision and recall there
     precision: float
     recall: float
-    f1: FloatArray
+    f1: FloatArray  # micro F1 at the threshold that is best in each sample. Shape (1 + samples,).
+    # Numbers of false pairs at that threshold, and of the false pairs of two pages of one site. Shape (1 + samples,).
     false: FloatArray
     false_of_one_site: FloatArray
 
@@ -63,23 +53,12 @@ class SignaturesInSamples(CellTask):
     """Quality of several signatures on a collection: the attributes of `SampledF1` of each method by its label.
 
     The pages are read once and their signatures are not stored, since hundreds of collections have a cell each.
-
-    Attributes
-    ----------
-    collection : Collection
-        Collection with truth, whose sites are known or one.
-    methods : tuple of (str, Method)
-        Exact methods by label; their thresholds are replaced.
-    taus : tuple of float
-        Thresholds, ascending.
-    samples : int
-        Number of bootstrap samples.
     """
 
-    collection: Any
-    methods: Labelled
-    taus: tuple[float, ...]
-    samples: int
+    collection: Any  # collection with truth, whose sites are known or one
+    methods: Labelled  # exact methods by label; their thresholds are replaced
+    taus: tuple[float, ...]  # thresholds, ascending
+    samples: int  # number of bootstrap samples
 
     def __call__(self) -> dict[str, Any]:
         """Return the attributes of `SampledF1` by label."""
@@ -96,13 +75,9 @@ class DecisionsInSamples(CellTask):
     """Fractions of stories lost and of duplicates left of several methods on a collection, by label and measure.
 
     Each is a list of 1 + `samples` values: that of the collection itself, then those of bootstrap samples of stories.
-
-    Attributes
-    ----------
-    collection, methods, samples
-        As in `SignaturesInSamples`; the thresholds of the methods are their own.
     """
 
+    # As in `SignaturesInSamples`; the thresholds of the methods are their own
     collection: Any
     methods: Labelled
     samples: int

@@ -42,18 +42,10 @@ def thresholds(step: float, *more: float | None) -> list[float]:
 
 @dataclass(frozen=True)
 class Curve:
-    """Quality of one method over thresholds.
+    """Quality of one method over thresholds."""
 
-    Attributes
-    ----------
-    value : dict
-        Result of `experiments.evaluate.QualityCells`.
-    rows : list of dict
-        Cells as rows of the table of cells.
-    """
-
-    value: dict[str, Any]
-    rows: Sequence[Cell] = ()
+    value: dict[str, Any]  # result of `experiments.evaluate.QualityCells`
+    rows: Sequence[Cell] = ()  # cells as rows of the table of cells
 
     @property
     def cells(self) -> list[dict[str, Any]]:

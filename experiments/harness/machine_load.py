@@ -29,17 +29,10 @@ PATIENCE_SECONDS = 2.0
 
 
 class ForeignLoad:
-    """Cores that other processes kept busy inside a ``with`` block.
+    """Cores that other processes kept busy inside a ``with`` block."""
 
-    Attributes
-    ----------
-    cores : float
-        0 on a quiet machine.
-    own_seconds : float
-        CPU seconds of this process and of its children, without those that ended and were not waited for.
-    """
-
-    cores: float = 0.0
+    cores: float = 0.0  # 0 on a quiet machine
+    # CPU seconds of this process and of its children, without those that ended and were not waited for
     own_seconds: float = 0.0
 
     def __enter__(self) -> Self:

@@ -13,18 +13,10 @@ Number = float | Fraction
 
 @dataclass(frozen=True, kw_only=True)
 class AsPrinted:
-    """Result of the printed algorithm.
+    """Result of the printed algorithm."""
 
-    Attributes
-    ----------
-    pairs : set of (int, int)
-        Similar documents, the smaller number first.
-    comparisons : list of int
-        Number of Jaccard computations for each document.
-    """
-
-    pairs: set[tuple[int, int]]
-    comparisons: list[int]
+    pairs: set[tuple[int, int]]  # similar documents, the smaller number first
+    comparisons: list[int]  # number of Jaccard computations for each document
 
 
 @dataclass(kw_only=True)

@@ -30,22 +30,15 @@ MOST_TICKS = 6  # intervals between labels of an axis, which must not overlap
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One point of a line, one bar of a chart.
+    """One point of a line, one bar of a chart."""
 
-    Attributes
-    ----------
-    panel, series : str
-        Where it is drawn and to which line it belongs.
-    x, y : float
-        Position.
-    low, high, x_low, x_high : float or None
-        95 % intervals of y and of x; in a figure of dots, `low` and `high` are that of x.
-    """
-
+    # Where it is drawn and to which line it belongs
     panel: str
     series: str
+    # Position
     x: float
     y: float
+    # 95 % intervals of y and of x; in a figure of dots, `low` and `high` are that of x
     low: float | None = None
     high: float | None = None
     x_low: float | None = None
@@ -54,63 +47,36 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """Published value: a star, or a line across the panel if only one coordinate is published.
+    """Published value: a star, or a line across the panel if only one coordinate is published."""
 
-    Attributes
-    ----------
-    label : str
-        Text next to it.
-    x, y : float or None
-        Position; None for a line along that axis.
-    series : str
-        Row of a star in a figure of dots, instead of y.
-    side : str
-        Position of a star's label: ``right``, ``left``, ``below`` or ``above``. The label of a horizontal line is at
-        its right end, or at its left one.
-    """
-
-    label: str
+    label: str  # text next to it
+    # Position; None for a line along that axis
     x: float | None = None
     y: float | None = None
-    series: str = ""
+    series: str = ""  # row of a star in a figure of dots, instead of y
+    # Position of a star's label: ``right``, ``left``, ``below`` or ``above``. The label of a horizontal line is at
+    # its right end, or at its left one.
     side: str = "right"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Pair of axes.
+    """Pair of axes."""
 
-    Attributes
-    ----------
-    name : str
-        Name that its points refer to; printed above if there are several panels.
-    x_label, y_label : str
-        Labels of the axes, with units.
-    x_log, y_log : bool or float
-        Logarithmic axes. A number is the end of a linear part that begins at 0, for fractions that may be 0.
-    x_range, y_range : list of float
-        Ends of the axes; free if empty.
-    x_ticks : list of float
-        Positions of the labels on the x axis; the library's choice if empty.
-    y_ticks : list of float
-        As `x_ticks`, for the y axis.
-    marks : list of Mark
-        Published values.
-    apart : float
-        Distance by which neighbouring lines are shifted along x so that their intervals do not overlap.
-    """
-
-    name: str
+    name: str  # name that its points refer to; printed above if there are several panels
+    # Labels of the axes, with units
     x_label: str
     y_label: str
+    # Logarithmic axes. A number is the end of a linear part that begins at 0, for fractions that may be 0.
     x_log: bool | float = False
     y_log: bool | float = False
+    # Ends of the axes; free if empty
     x_range: Sequence[float] = ()
     y_range: Sequence[float] = ()
-    x_ticks: Sequence[float] = ()
-    y_ticks: Sequence[float] = ()
-    marks: Sequence[Mark] = ()
-    apart: float = 0
+    x_ticks: Sequence[float] = ()  # positions of the labels on the x axis; the library's choice if empty
+    y_ticks: Sequence[float] = ()  # as `x_ticks`, for the y axis
+    marks: Sequence[Mark] = ()  # published values
+    apart: float = 0  # distance by which neighbouring lines are shifted along x so that their intervals do not overlap
 
 
 def draw_lines(

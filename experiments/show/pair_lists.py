@@ -17,32 +17,17 @@ HEADER = (
 
 @dataclass(frozen=True)
 class PairList:
-    """Pairs of a method on a collection.
+    """Pairs of a method on a collection."""
 
-    Attributes
-    ----------
-    collection, method, title : str
-        Whose pairs, and which of them.
-    pairs : list of (str, str)
-        Ids of the pages.
-    kinds : list of str
-        Whether each pair is ``true``, ``false`` or ``unjudged``.
-    found_by : list of int
-        Number of the other methods that find it.
-    others : int
-        Number of the other methods.
-    lines : mapping of str to str
-        First line of the pages that are shown, by id.
-    """
-
+    # Whose pairs, and which of them
     collection: str
     method: str
     title: str
-    pairs: Sequence[tuple[str, str]]
-    kinds: Sequence[str]
-    found_by: Sequence[int]
-    others: int
-    lines: Mapping[str, str] = field(default_factory=dict)
+    pairs: Sequence[tuple[str, str]]  # ids of the pages
+    kinds: Sequence[str]  # whether each pair is ``true``, ``false`` or ``unjudged``
+    found_by: Sequence[int]  # number of the other methods that find it
+    others: int  # number of the other methods
+    lines: Mapping[str, str] = field(default_factory=dict)  # first line of the pages that are shown, by id
 
     def rows(self, most: int) -> Iterator[tuple[object, ...]]:
         """Yield the columns of `HEADER` for the first pairs."""

@@ -35,21 +35,11 @@ COLUMN = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of a table.
+    """A column of a table."""
 
-    Attributes
-    ----------
-    name : str
-        Key of the rows, and header of the csv.
-    title : str
-        Header where it is printed; empty for a column that only the csv has.
-    form : str
-        Format of numbers, as in ``,.0f``; empty for text.
-    """
-
-    name: str
-    title: str = ""
-    form: str = ""
+    name: str  # key of the rows, and header of the csv
+    title: str = ""  # header where it is printed; empty for a column that only the csv has
+    form: str = ""  # format of numbers, as in ``,.0f``; empty for text
 
     def printed(self, row: dict[str, Any]) -> str:
         """Return the row's value as printed."""

@@ -26,20 +26,12 @@ class Everything(Experiment):
 
     Results are cached, so an interrupted run resumes; an experiment whose committed results are of the same commit is
     omitted. So is one whose pages cannot be fetched. If one fails, the others run, and the run fails at its end.
-
-    Attributes
-    ----------
-    pages : list of str
-        Names of the experiments on the collection of pages.
-    vectors : list of str
-        Names of the experiments on vectors at the scale of WT10g, which ignore overrides of ``data``.
-    documents : int or None
-        Rows of these vectors; None for the configured number. WT10g has 1,171,960.
     """
 
-    pages: list[str] = field(default_factory=list)
+    pages: list[str] = field(default_factory=list)  # names of the experiments on the collection of pages
+    # Names of the experiments on vectors at the scale of WT10g, which ignore overrides of ``data``
     vectors: list[str] = field(default_factory=list)
-    documents: int | None = None
+    documents: int | None = None  # rows of these vectors; None for the configured number. WT10g has 1,171,960.
 
     def __call__(self, settings: Settings) -> str:
         """Run the experiments; return their summaries."""

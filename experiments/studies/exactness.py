@@ -36,20 +36,13 @@ COLUMNS = [
 class Exactness(Experiment):
     """Pairs that Algorithm 1 misses on random collections with many borderline pairs.
 
-    Attributes
-    ----------
-    collections : int
-        Number of random collections for each threshold.
-    documents : int
-        Number of documents in a collection.
-
     References
     ----------
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, sections 1.1, 4.2, 4.3 ("no false negatives nor positives").
     """
 
-    collections: int = 60
-    documents: int = 60
+    collections: int = 60  # number of random collections for each threshold
+    documents: int = 60  # number of documents in a collection
 
     def __post_init__(self) -> None:
         require(self.collections >= 1, f"collections must be at least 1, got {self.collections}")

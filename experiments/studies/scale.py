@@ -62,17 +62,11 @@ class Scale(Experiment):
     """Pages to clusters on disk, with a trace of the memory of all processes and the throughput of each stage.
 
     The command runs as well, with one worker and with two; its wall time on more workers is simulated.
-
-    Attributes
-    ----------
-    documents : list of int
-        Numbers of pages, each a run; WT10g has 1,171,960 after the paper's filters.
-    memory : str
-        Memory budget of all processes.
     """
 
+    # Numbers of pages, each a run; WT10g has 1,171,960 after the paper's filters
     documents: list[int] = field(default_factory=lambda: [20_000])
-    memory: str = "2GB"
+    memory: str = "2GB"  # memory budget of all processes
 
     def __post_init__(self) -> None:
         for documents in self.documents:

@@ -15,21 +15,11 @@ from spotsigs.signatures.contained import RemovalRule
 
 @dataclass(frozen=True)
 class CountingPairs:
-    """Pairs of which a rule allows to remove one document for the other one.
+    """Pairs of which a rule allows to remove one document for the other one."""
 
-    Attributes
-    ----------
-    pairs : PairChunks
-        Pairs of n documents.
-    rule : RemovalRule
-        The rule, for representatives.
-    representatives : ndarray of int32, shape (n,)
-        Representative of each document among its exact duplicates.
-    """
-
-    pairs: PairChunks
-    rule: RemovalRule
-    representatives: NDArray[np.int32]
+    pairs: PairChunks  # pairs of n documents
+    rule: RemovalRule  # the rule, for representatives
+    representatives: NDArray[np.int32]  # representative of each document among its exact duplicates. Shape (n,).
 
     def counts(self, rows: IntArray, partners: IntArray, similarity: FloatArray) -> NDArray[np.bool_]:
         """Return for which pairs the row may be removed for its partner."""

@@ -27,24 +27,14 @@ _BYTES = 40  # of a hash with its page, copies for sorting included
 
 @dataclass(frozen=True, slots=True)
 class TextLost:
-    """Distinct word 5-grams and sentences of a collection that no kept page contains.
+    """Distinct word 5-grams and sentences of a collection that no kept page contains."""
 
-    Attributes
-    ----------
-    share : float
-        Fraction of the distinct 5-grams of all pages that no kept page contains; 0 without any.
-    of_sentences : float
-        The same fraction of the distinct sentences.
-    of_page : ndarray of float64, shape (n,)
-        The same fraction of each removed page's own 5-grams; NaN for kept pages, and for pages without a counted one.
-    one_in : int
-        One in so many distinct 5-grams and sentences is counted; the fractions are estimates unless it is 1.
-    """
-
-    share: float
-    of_sentences: float
+    share: float  # fraction of the distinct 5-grams of all pages that no kept page contains; 0 without any
+    of_sentences: float  # the same fraction of the distinct sentences
+    # The same fraction of each removed page's own 5-grams; NaN for kept pages, and for pages without a counted one.
+    # Shape (n,).
     of_page: NDArray[np.float64]
-    one_in: int
+    one_in: int  # one in so many distinct 5-grams and sentences is counted; the fractions are estimates unless it is 1
 
     @property
     def mostly_lost(self) -> int:

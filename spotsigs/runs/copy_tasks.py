@@ -64,17 +64,10 @@ class CopiedInRanges(CopiedByFile, Protocol):
 
 @dataclass(frozen=True)
 class JudgedBy:
-    """Whether a document was matched: one whose id is that of a skipped record is extracted again.
+    """Whether a document was matched: one whose id is that of a skipped record is extracted again."""
 
-    Attributes
-    ----------
-    skipped : ndarray of uint64
-        Hashes of the ids of skipped records, ascending.
-    text, scheme
-        Those of the method.
-    """
-
-    skipped: NDArray[np.uint64]
+    skipped: NDArray[np.uint64]  # hashes of the ids of skipped records, ascending
+    # Text and signature scheme of the method
     text: Any
     scheme: Any
 
@@ -85,21 +78,11 @@ class JudgedBy:
 
 @dataclass(frozen=True)
 class Decided:
-    """Which documents belong to a copy.
+    """Which documents belong to a copy."""
 
-    Attributes
-    ----------
-    judged : JudgedBy
-        Whether a document was matched; others are copied.
-    removed : str
-        File with the hashes of the ids of removed documents, ascending.
-    limits : tuple of int
-        Largest page and largest unit in bytes.
-    """
-
-    judged: JudgedBy
-    removed: str
-    limits: tuple[int, int]
+    judged: JudgedBy  # whether a document was matched; others are copied
+    removed: str  # file with the hashes of the ids of removed documents, ascending
+    limits: tuple[int, int]  # largest page and largest unit in bytes
 
     @contextmanager
     def counting(self) -> Iterator[tuple[Callable[[Document], bool], Counted]]:

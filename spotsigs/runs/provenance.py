@@ -29,14 +29,9 @@ class PeakMemory:
     """Largest resident memory of this process inside a ``with`` block, as the kernel of Linux records it.
 
     Elsewhere, it is the largest since the beginning of the process.
-
-    Attributes
-    ----------
-    peak_bytes : int
-        The largest memory, in bytes, at the end of the block.
     """
 
-    peak_bytes: int = 0
+    peak_bytes: int = 0  # the largest memory, in bytes, at the end of the block
 
     def __enter__(self) -> Self:
         with suppress(OSError):
@@ -51,15 +46,10 @@ class TreeMemory:
     """Largest memory of this process and all its workers inside a ``with`` block, added up, sampled each second.
 
     On Linux this is what the kernel cannot take back: pages of mapped files are not counted. A thread samples.
-
-    Attributes
-    ----------
-    peak_bytes : int
-        The largest sample, in bytes.
     """
 
     interval_seconds: float = 1.0
-    peak_bytes: int = 0
+    peak_bytes: int = 0  # the largest sample, in bytes
 
     def __enter__(self) -> Self:
         self._record()

@@ -48,21 +48,11 @@ def _roles_of(buffer: Bytes, starts: Int32s, ends: Int32s, prefixes: UInt64s, ha
 
 
 class WordTable(NamedTuple):
-    """The role of each of some words; open addressing, linear probing.
+    """The role of each of some words; open addressing, linear probing."""
 
-    Attributes
-    ----------
-    prefixes : ndarray of uint64, shape (n_slots,)
-        The first eight bytes of each word, as a number.
-    hashes : ndarray of uint64, shape (n_slots,)
-        XXH64 of words longer than their prefix, else 0.
-    roles : ndarray of int32, shape (n_slots,)
-        0 in an empty slot.
-    """
-
-    prefixes: UInt64s
-    hashes: UInt64s
-    roles: Int32s
+    prefixes: UInt64s  # the first eight bytes of each word, as a number. Shape (n_slots,).
+    hashes: UInt64s  # XXH64 of words longer than their prefix, else 0. Shape (n_slots,).
+    roles: Int32s  # 0 in an empty slot. Shape (n_slots,).
 
     @classmethod
     def build(cls, role_of: Mapping[str, int]) -> WordTable:
