@@ -320,7 +320,7 @@ class Store:
     def _contents(self, outlines: Blocks, segments: Blocks) -> Contents:
         """Return the phrases of the documents, by their signatures before and after the second pass."""
         marked = marks_shingles(self.method.signature)
-        return stored_contents(self.folder / "contents", outlines, segments, marked=marked)
+        return stored_contents(self.folder / "contents", outlines, segments, self.engine, marked=marked)
 
     def _leaders(self, made: str, options: LeaderOptions) -> tuple[Clusters, Pairs]:
         """Find leaders among vectors, unless another run has replaced them."""

@@ -7,8 +7,8 @@ Three rounds of tasks, see `spotsigs.storage.tasks`:
 2. `tally`: the hashes of a range from all batches; those inside the IDF band are its vocabulary.
 3. `number`: the rows of a batch with the ids of their signatures and the classes of their frequencies, by length.
 
-The calling process merges the rows of all batches by length, and
-concatenates the results of `tally`. The vectors do not depend on batches and ranges.
+A last task, `lay_out`, merges the rows of all batches by length, and concatenates the results of `tally`. The vectors
+do not depend on batches and ranges.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
@@ -135,19 +136,17 @@ def build_vectors(
     batches = list(_segment_batches(job, segments.folders, compared, sizes, entries))
     _find_vocabulary(job, batches, engine)
     list(run_tasks(engine, number, batches, "numbering", rows=job.documents))
-    with writing(folder, "vectors") as store:
-        _write_rows(store, job, [job.result("numbered", batch.number) for batch in batches])
-        words = [job.result("tallied", k) for k in range(job.ranges)]
-        with store.growing("vocabulary", np.uint64) as append:
-            for word in words:
-                append(word.whole("vocabulary", np.uint64))
-        store.strings("doc_ids", segments.doc_ids)
-        store.put("content", exact_duplicates.content)
-        store.put("representatives", exact_duplicates.representatives)
-        n_signatures = sum(int(word.facts["signatures"]) for word in words)
-        store.facts |= {"rows": len(exact_duplicates), "n_signatures": n_signatures, **(facts or {})}
+    job.checkpoint("duplicates", work=partial(_write_duplicates, exact_duplicates))
+    folders = tuple(map(absolute, segments.folders))
+    last = Layout(job, absolute(folder), folders, segments.reference, len(batches), dict(facts or {}))
+    list(run_tasks(engine, lay_out, [last], "ordering", rows=job.documents))
     remove_tree(job.path())
     return open_vectors(folder)
+
+
+def _write_duplicates(exact_duplicates: ExactDuplicates, out: Writer) -> None:
+    out.put("content", exact_duplicates.content)
+    out.put("representatives", exact_duplicates.representatives)
 
 
 def rounds_of(folder: Path) -> Path:
@@ -205,6 +204,17 @@ class HashRange(NamedTuple):
     job: VectorJob
     number: int
     batches: int
+
+
+class Layout(NamedTuple):
+    """The last task: all batches, and the segments with the ids of the documents."""
+
+    job: VectorJob
+    folder: str
+    segments: tuple[str, ...]
+    reference: int
+    batches: int
+    facts: dict[str, Any]
 
 
 def _claim(job: VectorJob, segments: Blocks, exact_duplicates: ExactDuplicates) -> None:
@@ -337,6 +347,24 @@ def _ordered(values: NDArray[Any], sizes: NDArray[np.int64], order: NDArray[np.i
     ordered = np.empty_like(values)
     gather(row_starts(sizes), values, order, row_starts(sizes[order]), ordered)
     return ordered
+
+
+def lay_out(task: Layout) -> None:
+    """Write the store of vectors: merge the rows of all batches, and concatenate the vocabulary of all ranges."""
+    job = task.job
+    with writing(as_path(task.folder), "vectors") as store:
+        _write_rows(store, job, [job.result("numbered", number) for number in range(task.batches)])
+        words = [job.result("tallied", k) for k in range(job.ranges)]
+        with store.growing("vocabulary", np.uint64) as append:
+            for word in words:
+                append(word.whole("vocabulary", np.uint64))
+        store.strings("doc_ids", Blocks(tuple(map(as_path, task.segments)), task.reference).doc_ids)
+        duplicates = job.result("duplicates")
+        for name in ("content", "representatives"):
+            store.put(name, duplicates.whole(name, np.int32))
+        n_signatures = sum(int(word.facts["signatures"]) for word in words)
+        rows = duplicates.length("content", np.int32)
+        store.facts |= {"rows": rows, "n_signatures": n_signatures, **task.facts}
 
 
 def _write_rows(store: Writer, job: VectorJob, numbered: Sequence[Reader]) -> None:

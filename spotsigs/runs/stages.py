@@ -30,7 +30,7 @@ from spotsigs.runs.stores import kept_store, store_of_run
 from spotsigs.signatures.extract import texts
 from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, as_path, is_remote
 from spotsigs.storage.tasks import in_caller
-from spotsigs.workers.engines import Engine, Serial, end_workers
+from spotsigs.workers.engines import Engine, Serial
 
 log = logging.getLogger(__name__)
 
@@ -250,7 +250,6 @@ def _on_disk(method: Method, run: Run, memory: int) -> Result:
         undecided = "no finished run has decided the %s earlier documents of %s: all are decided now"
         log.warning(undecided, f"{added_from:,}", store.folder)
         matched = store.match(None, listed=listed)
-    end_workers()  # the stages below use memory for each document
     with store.locked(), in_caller("decisions", len(matched.doc_ids)):
         result = Result.of(
             method, run.data, run.collection, matched, earlier=earlier, memory=memory, added_from=added_from

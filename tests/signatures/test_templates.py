@@ -468,6 +468,19 @@ def test_too_little_memory_for_the_pages(tmp_path):
         )
 
 
+def test_too_little_memory_for_the_links_of_a_site(tmp_path):
+    """Pages of one site, which no task has room for; it is refused before the templates of other sites are found."""
+    names = tuple(f"https://site.org/{k}" for k in range(20))
+    batch = outlines([[(k * 100 + link, LINK) for link in range(50)] for k in range(20)])
+    segments = segments_of([replace(batch, documents=DocumentColumns(names))], tmp_path / "outlines")
+    none = ExactDuplicates.none(20)
+    sentence = r"a site of 20 pages has 1,000 links, which need 0 MB, and there are 0 MB for the data of a task"
+    with pytest.raises(InputError, match=sentence):
+        refine_segments(tmp_path / "few", segments, SCHEME, Serial(), memory=70_000, exact_duplicates=none)
+    enough = refine_segments(tmp_path / "refined", segments, SCHEME, Serial(), memory=80_000, exact_duplicates=none)
+    assert int(enough.sizes().sum()) == 20
+
+
 def test_pages_of_names_are_compared_by_all_of_their_text():
     def page(names: list[str]) -> str:
         listed = "".join(f"<tr><td>{name}</td><td>{name.swapcase()} value</td></tr>" for name in names)
@@ -477,5 +490,5 @@ def test_pages_of_names_are_compared_by_all_of_their_text():
     pages = [page(names[at : at + 20]) for at in (0, 20, 40)]
     changed = pages[0].replace("reada", "reader")
     assert spotsigs.dedup([*pages, changed], tau=0.25) == pages
-    by_spots = {"signature": SpotSignatures(language="en"), "min_contained": 0}
-    assert spotsigs.dedup(pages, tau=0.25, **by_spots) == pages[:1]
+    by_spots = spotsigs.Method.of(signature=SpotSignatures(language="en"), min_contained=0)
+    assert spotsigs.dedup(pages, tau=0.25, method=by_spots) == pages[:1]
