@@ -357,7 +357,7 @@ CONFIGURATION = cases(
         "clusters=chains": "clusters=chains: Invalid value 'chains', expected one of [leaders, components]",
         "matcher=spotsig": "matcher=spotsig is not known (did you mean spotsigs?); choose one of: …",
         "tua=0.5": "tua: the configuration has no parameter 'tua' here (did you mean tau?); `python run.py --help` lists the groups and keys",
-        "matcher.k=3": "matcher.k: matcher has no parameter 'k' here, but tau, threads, rho, convention; `python run.py --help` lists the groups and keys",
+        "matcher.k=3": "matcher.k: matcher has no parameter 'k' here, but tau, threads, rho, convention, partitioning, pruning, local_order; `python run.py --help` lists the groups and keys",
         "+matcher.k=3": "matcher.k: SpotSigs has no such parameter; it has tau, threads, partitioning, pruning, local_order, rho, convention",
         "matcher.rho=x": "matcher.rho: Value 'x' of type 'str' could not be converted to Integer",
         "matcher.rho=0": "matcher: rho must be in [1, 10000000], got 0",
