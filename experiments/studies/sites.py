@@ -438,7 +438,7 @@ class LeadOverSites(LeadStudy):
             y_label="lead of spot signatures, F1",
             x_log=True,
             x_ticks=numbers,
-            marks=[Mark(label="equal", y=0.0)],
+            marks=[Mark(label="", y=0.0)],
         )
         points = [
             Point(panel="", series=f"IDF {row['idf']}", x=row["sites"], y=row["lead"], low=row["low"], high=row["high"])
