@@ -45,7 +45,7 @@ def sites_of(collection: Any, names: Sequence[str]) -> list[str] | None:
     the site in an id. Otherwise the site is the host, if all ids are URLs.
     """
     given = getattr(collection, "sites", None)
-    if given:
+    if isinstance(given, Mapping):  # a number of sites, of which pages are made, names none
         return [given.get(name, "") for name in names]
     pattern = getattr(collection, "site_pattern", None)
     if pattern:

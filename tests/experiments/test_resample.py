@@ -31,6 +31,8 @@ from spotsigs.records import Pairs, Truth
 def test_sites_are_those_of_the_pattern_or_the_hosts_of_urls():
     pages = SimpleNamespace(site_pattern=r"/(.+)-[0-9]+\.html$")
     assert sites_of(pages, ["1/herald-2.html", "1/post-2.html"]) == ["herald", "post"]
+    drawn = SimpleNamespace(site_pattern=pages.site_pattern, sites=2)
+    assert sites_of(drawn, ["1/herald-2.html", "1/post-2.html"]) == ["herald", "post"]
     with pytest.raises(InputError, match="does not match the id 'a/b'"):
         sites_of(pages, ["a/b"])
     assert sites_of(None, ["https://a.example/x", "http://b.example:80/"]) == ["a.example", "b.example"]
