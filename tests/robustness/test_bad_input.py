@@ -178,7 +178,7 @@ def test_ids_that_repeat_or_look_like_paths_commands_and_formulas(tmp_path):
 
 def test_clusters_given_for_some(tmp_path):
     rows = [{"id": str(k), "text": PROSE, **({"cluster": "c"} if k < 2 else {})} for k in range(4)]
-    metrics = run(tmp_path, rows, "idf_min=0")
+    metrics = run(tmp_path, rows, "idf_min=0", "data.unlabelled=alone")
     assert (metrics["pairs"], metrics["precision"], metrics["recall"]) == (6, 1 / 6, 1)
 
 
