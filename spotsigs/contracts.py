@@ -199,6 +199,10 @@ class SignatureScheme(ABC):
         encoded = (signature.encode("utf-8", "replace") for signature in self.readable(tokens.text))
         return np.fromiter(map(xxhash.xxh64_intdigest, encoded), np.uint64)
 
+    def language_of(self, tokens: Tokens) -> str | None:
+        """Return the ISO 639-1 code of the language that the signatures of a text depend on; None if they do not."""
+        return None
+
     def chains(self, tokens: Tokens) -> list[list[int]] | None:
         """Return the numbers of the tokens that form each signature, in text order; None if they are not known.
 

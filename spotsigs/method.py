@@ -27,7 +27,7 @@ from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of, with_bo
 from spotsigs.signatures.contained import RemovalRule
 from spotsigs.signatures.extract import extract, texts
 from spotsigs.signatures.idf import Idf, IdfFilter
-from spotsigs.signatures.languages import marks_shingles
+from spotsigs.signatures.languages import AUTO, marks_shingles
 from spotsigs.signatures.main_content import MainContent
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_removal import TemplateRemoval
@@ -206,7 +206,7 @@ class Method:
         require(known, f"{flag('signature')} must be a SignatureScheme or {SPOTSIGS!r}, got {shown(scheme)}")
         containment = _chosen("measure", measure) is ExactMeasure.containment
         if not isinstance(scheme, SignatureScheme):
-            scheme = TextShingles() if containment else SpotSignatures(language=_value("language", language))
+            scheme = TextShingles() if containment else _spots_of(_value("language", language))
         if min_contained is None and not (named or scheme.locates):
             min_contained = 0.0
         if boilerplate is None and not named:
@@ -441,6 +441,11 @@ class Method:
         of_containers = isinstance(self.matcher, Containment) and matched.new_from > 0
         texts = self.keep is not Keep.none and not of_containers
         return matched.rule(self.tau, self.min_contained, texts=texts)
+
+
+def _spots_of(language: str) -> SpotSignatures:
+    """Return the default scheme of a language: short texts and those without stopwords are compared by shingles."""
+    return SpotSignatures(language=language, shingles=language != AUTO)
 
 
 SPOTSIGS = "spotsigs"

@@ -285,7 +285,7 @@ OPTIONS = (
         defaults={COMMAND: None, FUNCTION: LANGUAGE},
         help="State the language of all pages, such as en, de or fr. Without the option, the language of each page is "
         "detected.",
-        notes={COMMAND: "A store keeps its language.", FUNCTION: ""},
+        notes={COMMAND: "The column language of kept.csv has it. A store keeps its language.", FUNCTION: ""},
         verbs=INPUT,
         functions=OF_METHOD,
     ),

@@ -218,6 +218,8 @@ class DocumentColumns:
         Signatures that are missing of each document, see `spotsigs.signatures.template_removal.TemplateRemoval`.
     main_tokens : ndarray of int32, shape (n,)
         Estimated number of tokens of each main content without the template.
+    languages : ndarray of uint16, shape (n,)
+        Languages of the texts, see `spotsigs.signatures.languages.language_codes`.
     """
 
     ids: Sequence[str] = ()
@@ -228,6 +230,7 @@ class DocumentColumns:
     sections: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     missing: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     main_tokens: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    languages: NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, np.uint16))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,11 @@ from spotsigs.clustering.clusters import Cohesion
 from spotsigs.clustering.decisions import Decisions
 from spotsigs.contracts import PairChunks
 from spotsigs.records import Clusters, FloatArray, IntArray, Overlap
+from spotsigs.signatures.languages import names_of_languages
 from spotsigs.storage.atomic import replacing
 from spotsigs.storage.store import names
 
-KEPT = ("doc", "compared")
+KEPT = ("doc", "compared", "language")
 REMOVED = ("doc", "kept_instead", "partner", "similarity", "lower_bound", "contained", "reason", "text_lost")
 LISTED = ("cluster", "representative", "size", "pairs", "min_similarity", "mean_similarity", "apart", "chain")
 """Columns of ``kept.csv``, ``removed.csv`` and ``clusters.csv``."""
@@ -56,6 +57,7 @@ def write_tables(
     new_from: int = 0,
     n_reference: int = 0,
     lower_bounds: LowerBounds = _equal,
+    languages: NDArray[np.uint16] | None = None,
     text_lost: NDArray[np.float64] | None = None,
 ) -> None:
     """Write ``pairs.parquet``, ``clusters.parquet``, ``clusters.csv``, ``kept.csv`` and ``removed.csv``.
@@ -63,13 +65,14 @@ def write_tables(
     ``kept.csv`` and ``removed.csv`` list the rows from ``new_from`` on: the documents that are added to a store.
     The first ``n_reference`` rows are documents of a reference, which may have the id of another document: if there are
     any, each column of ids that can have one of them is followed, at the end of the table, by a column of roles.
-    ``text_lost`` is `spotsigs.evaluation.text_lost.TextLost.of_page`.
+    ``languages`` are those of `spotsigs.records.Signatures`, and ``text_lost`` is
+    `spotsigs.evaluation.text_lost.TextLost.of_page`.
     """
     write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap, n_reference, lower_bounds)
     write_clusters(folder / "clusters.parquet", doc_ids, decisions.clusters, cohesion, n_reference)
     write_cluster_list(folder / "clusters.csv", doc_ids, decisions.clusters, cohesion, n_reference)
     more: Any = {"n_reference": n_reference, "lower_bounds": lower_bounds, "text_lost": text_lost}
-    write_lists(decisions, doc_ids, folder, new_from=new_from, **more)
+    write_lists(decisions, doc_ids, folder, new_from=new_from, languages=languages, **more)
 
 
 def role_of(of_reference: bool) -> str:
@@ -244,17 +247,19 @@ def write_lists(
     new_from: int = 0,
     n_reference: int = 0,
     lower_bounds: LowerBounds = _equal,
+    languages: NDArray[np.uint16] | None = None,
     text_lost: NDArray[np.float64] | None = None,
 ) -> None:
     """Write ``kept`` and ``removed``, each as CSV and as Parquet, where ids are as they are and empty cells are null.
 
     ``kept.csv`` states for each kept document whether it was ``compared``: ``no`` if it has too few signatures to have
-    near-duplicates. ``removed.csv`` has, for each removed document, the kept one that replaces it, the partner of the
-    pair that removes it, their similarity and its lower bound, the fraction of its text that the kept one contains, the
-    reason, and the fraction of its text that no kept page contains; both fractions are empty if unknown. With a
-    reference, it has the roles of the kept one and of the partner. The arguments are those of `write_tables`.
+    near-duplicates, and the language by which it is read, if any. ``removed.csv`` has, for each removed document, the
+    kept one that replaces it, the partner of the pair that removes it, their similarity and its lower bound, the
+    fraction of its text that the kept one contains, the reason, and the fraction of its text that no kept page
+    contains; both fractions are empty if unknown. With a reference, it has the roles of the kept one and of the
+    partner. The arguments are those of `write_tables`.
     """
-    _write_list(Path(folder) / "kept", KEPT, _kept(decisions, doc_ids, new_from))
+    _write_list(Path(folder) / "kept", KEPT, _kept(decisions, doc_ids, new_from, languages))
     removed = _with_roles(REMOVED, ("kept_instead_role", "partner_role"), n_reference)
     rows = _removed(decisions, doc_ids, new_from, n_reference, lower_bounds, text_lost)
     _write_list(Path(folder) / "removed", removed, rows)
@@ -278,10 +283,14 @@ def _write_list(path: Path, header: Sequence[str], blocks: Iterator[Sequence[lis
         write_csv(path.with_suffix(".csv"), header, rows())
 
 
-def _kept(decisions: Decisions, doc_ids: Sequence[str], new_from: int) -> Iterator[Sequence[list[Any]]]:
+def _kept(
+    decisions: Decisions, doc_ids: Sequence[str], new_from: int, languages: NDArray[np.uint16] | None
+) -> Iterator[Sequence[list[Any]]]:
+    if languages is None or len(languages) != len(decisions.kept):  # of a store of an earlier release, or of vectors
+        languages = np.zeros(len(decisions.kept), np.uint16)
     for rows in flagged(decisions.kept, new_from):
         compared = ["yes" if compared else "no" for compared in decisions.compared[rows].tolist()]
-        yield names(doc_ids, rows).to_pylist(), compared
+        yield names(doc_ids, rows).to_pylist(), compared, names_of_languages(languages[rows])
 
 
 def _removed(

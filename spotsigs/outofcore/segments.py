@@ -38,7 +38,7 @@ from spotsigs.workers.engines import Engine, Serial
 from spotsigs.workers.progress import progress
 
 _SOURCE = "source.json"
-SCHEMA = 3
+SCHEMA = 4
 """Version of what `source_of` returns."""
 
 CONNECTIONS = 4

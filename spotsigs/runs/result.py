@@ -22,7 +22,7 @@ from spotsigs.method import Method
 from spotsigs.records import Truth
 from spotsigs.runs.provenance import MIB
 from spotsigs.runs.warnings import near_tau
-from spotsigs.signatures.languages import marks_shingles
+from spotsigs.signatures.languages import marks_shingles, names_of_languages
 
 FEW = 10
 """Fewer signatures decide about a document by a few words."""
@@ -133,6 +133,7 @@ class Result:
             "documents_few_signatures": int(np.count_nonzero(matched.compared() & ~matched.compared(FEW))),
             "documents_few_tokens": None if sparse is None else int(np.count_nonzero(sparse)),
             "documents_in_shingles": self.in_shingles,
+            "languages": self._languages(),
             "copies_content": len(exact_duplicates) - contents,
             "copies_text": contents - int(np.count_nonzero(exact_duplicates.distinct)),
             "removed": int(np.count_nonzero(~kept)),
@@ -174,6 +175,13 @@ class Result:
             "label": matcher.label,
             "method": str(self.method),
         }
+
+    def _languages(self) -> dict[str, int]:
+        """Return the number of documents of this run by language, empty for none that is known."""
+        codes = self.matched.signatures.languages[self.matched.new_from :]
+        known, numbers = np.unique(codes, return_counts=True)
+        names = (name or "" for name in names_of_languages(known))
+        return dict(zip(names, numbers.tolist(), strict=True))
 
 
 def _over(function: Callable[[Any], Any], values: Any) -> float | None:

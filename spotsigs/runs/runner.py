@@ -181,6 +181,7 @@ def write_result(folder: Path, result: Result) -> None:
             new_from=matched.new_from,
             n_reference=matched.n_reference,
             lower_bounds=matched.lower_bounds,
+            languages=matched.signatures.languages,
             text_lost=None if result.text_lost is None else result.text_lost.of_page,
         )
     if len(matched.skipped):

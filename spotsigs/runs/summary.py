@@ -16,8 +16,12 @@ from spotsigs.runs.result import FEW, Result
 from spotsigs.runs.stages import Run
 from spotsigs.runs.warnings import text_warning, warning
 from spotsigs.signatures.boilerplate import Boilerplate
+from spotsigs.signatures.languages import AUTO
 from spotsigs.signatures.sections import SECTION_TAU
 from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, as_path, is_remote
+
+LANGUAGES = 6
+"""Languages that the summary names, those of most pages."""
 
 
 def summary(result: Result, run: Run, door: Door) -> str:
@@ -50,7 +54,7 @@ def shown_path(folder: Path) -> Path:
 
 def _remarks(result: Result, run: Run, door: Door) -> list[str]:
     metrics, method, output = result.metrics, result.method, run.output
-    lines = [_setting(method)] if door is Door.command else []
+    lines = [_setting(method), *_languages(result)] if door is Door.command else []
     if metrics["f1"] is not None:
         precision, recall = (f"{metrics[key]:.1%}".replace("%", " %") for key in ("precision", "recall"))
         shares = f"{precision} are duplicates; of the pairs of duplicates, {recall} are reported"
@@ -105,6 +109,18 @@ def _of_reference(result: Result, documents: int) -> str:
     are = "is" if number == 1 else "are"
     of_reference = f"{counted(documents, 'document')} of the reference, always kept"
     return f"{of_reference}; {counted(number, 'page')} {are} removed for one of them"
+
+
+def _languages(result: Result) -> list[str]:
+    """Return how many of the pages of this run are in each language, if it is detected."""
+    known = result.metrics["languages"]
+    if result.method.language != AUTO or not known:
+        return []
+    most = sorted(known.items(), key=lambda pair: -pair[1])
+    listed = [f"{name or 'in none that is known'} {number:,}" for name, number in most[:LANGUAGES]]
+    if rest := sum(number for _, number in most[LANGUAGES:]):
+        listed.append(f"others {rest:,}")
+    return [f"pages by language: {', '.join(listed)}"]
 
 
 def _setting(method: Method) -> str:

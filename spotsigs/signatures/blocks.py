@@ -165,6 +165,13 @@ class Blocks:
         return np.concatenate([np.empty(0, np.uint64), *sections])
 
     @property
+    def languages(self) -> NDArray[np.uint16]:
+        """The languages of the texts, see `spotsigs.signatures.languages.language_codes`."""
+        return np.concatenate(
+            [np.empty(0, np.uint16), *(block.documents.languages for block in self.read("languages"))]
+        )
+
+    @property
     def missing(self) -> NDArray[np.int32]:
         """The number of signatures that are missing of each document; outlines have none."""
         return np.concatenate([np.empty(0, np.int32), *(block.documents.missing for block in self.read("missing"))])

@@ -22,6 +22,7 @@ from spotsigs.contracts import Collection, CollectionScheme, MarkedText, Shard, 
 from spotsigs.errors import InputError, counted, option, require
 from spotsigs.records import Document, DocumentColumns, Phrases, Signatures, Skipped, Tokens, WordGrams
 from spotsigs.signatures.contained import phrases_of
+from spotsigs.signatures.languages import language_codes
 from spotsigs.signatures.sections import sections_of
 from spotsigs.signatures.sites import site_of, sites_of
 from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
@@ -89,6 +90,7 @@ class _Row(NamedTuple):
     grams: NDArray[np.uint64]
     phrases: NDArray[np.uint64]
     tokens: int
+    language: str | None
 
 
 Counted = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]
@@ -144,15 +146,15 @@ def _rows(
             if is_shell(document, len(tokens)):
                 tokens, content = cut(""), ""
             hashes, counts, of_signatures = count(tokens, document.id)
+            language = scheme.language_of(tokens) if len(hashes) else None
             digests = checksums(document, unmarked(content))
             of_words = _grams(tokens) if grams else none
         except Exception as error:  # noqa: BLE001 - as above
             yield _skipped(document, error)
         else:
             n = len(tokens)
-            yield _Row(
-                document.id, document.cluster, document.date, hashes, counts, digests, of_words, of_signatures, n
-            )
+            named = document.id, document.cluster, document.date
+            yield _Row(*named, hashes, counts, digests, of_words, of_signatures, n, language)
 
 
 def _skipped(document: Document, error: Exception) -> Skipped:
@@ -257,6 +259,7 @@ def _signatures(rows: Sequence[_Row], skipped: Sequence[Skipped], sample: _GramS
         tuple(row.date for row in rows),
         digests.reshape(-1, 4),
         np.array([row.tokens for row in rows], np.int32),
+        languages=language_codes(row.language for row in rows),
     )
     return Signatures(
         documents,
@@ -317,6 +320,7 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
         tuple(chain.from_iterable(part.dates for part in columns)),
         digests.reshape(-1, 4),
         np.concatenate([np.empty(0, np.int32), *(part.tokens for part in columns)]),
+        languages=np.concatenate([np.empty(0, np.uint16), *(part.languages for part in columns)]),
     )
     return Signatures(
         documents,

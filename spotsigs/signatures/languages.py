@@ -6,6 +6,7 @@ prototype. They are part of the signatures, which is why the package is pinned.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,14 @@ AUTO, ENGLISH = "auto", "en"
 RAREST = 0.05
 """Least fraction of tokens that are stopwords: fewer give too few signatures."""
 
+CLEARLY = 1.5
+"""A text is in another language than English if it has so many times as many stopwords of that language.
+
+Two versions of an English page with much code would else be in different languages, and share no signature."""
+
+_WORD, _LETTER = 1, 2
+_WORDS_OF_ONE_LETTER = "aeiouy"  # of several languages; other letters are names in code
+
 IN_SHINGLES = np.uint64(1)
 """Bit of a hash that distinguishes shingles (1) from spot signatures (0) if languages are detected."""
 
@@ -33,7 +42,7 @@ _STOPWORDS = Path(__file__).parent / "stopwords"
 
 def marks_shingles(scheme: SignatureScheme) -> bool:
     """Return whether the hashes of a scheme, or of the scheme inside it, have the bit `IN_SHINGLES`."""
-    return getattr(getattr(scheme, "signature", scheme), "language", ENGLISH) == AUTO
+    return bool(getattr(getattr(scheme, "signature", scheme), "has_shingles", False))
 
 
 def read_stopwords(name: str) -> list[str]:
@@ -94,6 +103,7 @@ def require_language(language: str) -> None:
 class _Listed(NamedTuple):
     words: WordTable
     lists: NDArray[np.bool_]  # whether each word is in the list of each language
+    kinds: NDArray[np.int8]  # whether each word is evidence of a language: `_WORD`, `_LETTER` or 0
 
 
 @cache
@@ -103,16 +113,60 @@ def _listed_languages() -> _Listed:
     lists = np.zeros((len(rows), len(rows_of_lists)), np.bool_)
     for column, listed in enumerate(rows_of_lists):
         lists[listed, column] = True
-    return _Listed(WordTable.build({word: row + 1 for word, row in rows.items()}), lists)
+    kinds = np.array([_kind(word) for word in rows], np.int8)
+    return _Listed(WordTable.build({word: row + 1 for word, row in rows.items()}), lists, kinds)
+
+
+def _kind(word: str) -> int:
+    """Return whether a word of a list is a word, a letter that is one in some languages, or a name in code."""
+    if word.isdigit():
+        return 0
+    if len(word) > 1 or not word.isascii():
+        return _WORD
+    return _LETTER if word in _WORDS_OF_ONE_LETTER else 0
 
 
 def language_of(tokens: Tokens) -> tuple[str, float]:
-    """Return the language whose stopwords are most of a document's tokens, the first of equals, and their fraction."""
-    words, lists = _listed_languages()
+    """Return the language of a document, and the fraction of its tokens that are stopwords of this language.
+
+    It is the language whose stopwords are most of the tokens, the first of equals; English, unless the stopwords of the
+    other language are more than `CLEARLY` times as many. Digits and single letters do not count, because some lists
+    have all of them, so that a page of code would be Spanish or Breton; a, e, i, o, u and y count up to the number of
+    the longer words.
+    """
+    words, lists, kinds = _listed_languages()
     roles = words.roles_of(tokens)
-    counts = lists[roles[roles > 0] - 1].sum(axis=0)
+    rows = roles[roles > 0] - 1
+    counts, letters = (np.count_nonzero(lists[rows[kinds[rows] == kind]], axis=0) for kind in (_WORD, _LETTER))
+    counts += np.minimum(letters, counts)
     best = int(counts.argmax())
-    return languages()[best], int(counts[best]) / max(len(tokens), 1)
+    best = best if counts[best] > CLEARLY * counts[0] else 0
+    return languages()[best], int(np.count_nonzero(lists[rows, best])) / max(len(tokens), 1)
+
+
+def fraction_of(tokens: Tokens, language: str) -> float:
+    """Return the fraction of a document's tokens that are stopwords of a language."""
+    words, lists, _ = _listed_languages()
+    roles = words.roles_of(tokens)
+    column = languages().index(language)
+    return int(np.count_nonzero(lists[roles[roles > 0] - 1, column])) / max(len(tokens), 1)
+
+
+def language_codes(languages: Iterable[str | None]) -> NDArray[np.uint16]:
+    """Return codes of languages as numbers, two bytes of ASCII each; 0 for none.
+
+    Examples
+    --------
+    >>> names_of_languages(language_codes(["en", None, "de"]))
+    ['en', None, 'de']
+    """
+    return np.array([int.from_bytes((code or "").encode(), "big") for code in languages], np.uint16)
+
+
+def names_of_languages(codes: NDArray[np.uint16]) -> list[str | None]:
+    """Return the languages of numbers of `language_codes`."""
+    names = {code: int(code).to_bytes(2, "big").decode() if code else None for code in np.unique(codes).tolist()}
+    return [names[code] for code in codes.tolist()]
 
 
 def is_unspaced(tokens: Tokens) -> bool:

@@ -146,6 +146,10 @@ class MainContent(SignatureScheme):
         inside = self._inside(tokens)
         return hashes[inside], firsts[inside]
 
+    def language_of(self, tokens: Tokens) -> str | None:
+        """Return the language of the signatures of a text."""
+        return self.signature.language_of(tokens)
+
     def readable(self, text: str) -> list[str]:
         """Return the signatures of a plain text in readable form; without links, all are kept."""
         return self.signature.readable(text)

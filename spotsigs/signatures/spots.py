@@ -21,6 +21,7 @@ from spotsigs.signatures.languages import (
     ENGLISH,
     IN_SHINGLES,
     RAREST,
+    fraction_of,
     is_unspaced,
     language_of,
     read_stopwords,
@@ -153,10 +154,12 @@ class SpotSignatures(SignatureScheme):
         authors' prototype.
     language : str
         ``en``, the default: the words above. The code of another language (``de``, ``fr``, …, see `languages`): its
-        stopwords are the antecedents. ``auto``: of each text the language that most of its stopwords are of; a
-        text with fewer than one stopword in twenty tokens, or mostly Chinese or Japanese, is cut into shingles of ``c``
-        tokens instead, and one with fewer than 12 spot signatures and no links into shingles of eight tokens, which
-        differ by signs that carry meaning, too: two such texts have similarity 1 if they are the same text.
+        stopwords are the antecedents. ``auto``: that of each text, see `spotsigs.signatures.languages.language_of`.
+    shingles : bool
+        A text with fewer than one stopword in twenty tokens, or mostly Chinese or Japanese, is cut into shingles of
+        ``c`` tokens instead, and one with fewer than 12 spot signatures and no links into shingles of eight tokens,
+        which differ by signs that carry meaning, too: two such texts have similarity 1 if they are the same text. With
+        ``language=auto`` this is always so.
 
     Raises
     ------
@@ -182,6 +185,7 @@ class SpotSignatures(SignatureScheme):
     stopwords: str | None = "prototype"
     include_antecedent: bool = True
     language: str = ENGLISH
+    shingles: bool = False
 
     def __post_init__(self) -> None:
         listed = isinstance(self.antecedents, Sequence) and not isinstance(self.antecedents, str | bytes)
@@ -191,6 +195,7 @@ class SpotSignatures(SignatureScheme):
         as_count("d, the spot distance,", self.d, most=_MOST)
         as_count("c, the chain length,", self.c, most=_MOST)
         as_flag("include_antecedent", self.include_antecedent)
+        as_flag("shingles", self.shingles)
         for word, d, c in map(self._parse, self.antecedents):
             require(
                 1 <= d <= _MOST and 1 <= c <= _MOST,
@@ -204,9 +209,14 @@ class SpotSignatures(SignatureScheme):
         require_language(self.language)
 
     def __repr__(self) -> str:
-        """Return the constructor's arguments, without the paper's language."""
+        """Return the constructor's arguments, without the paper's language and without the shingles that it lacks."""
         given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        shown = [f"{name}={value!r}" for name, value in given.items() if (name, value) != ("language", ENGLISH)]
+        plain = {("language", ENGLISH), ("shingles", False)}
+        shown = [
+            f"{name}={value!r}"
+            for name, value in given.items()
+            if isinstance(value, list) or (name, value) not in plain
+        ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _parse(self, entry: str) -> tuple[str, int, int]:
@@ -250,14 +260,36 @@ class SpotSignatures(SignatureScheme):
             self._tables[language] = _Table(WordTable.build(roles), _Chains(first_chain, distances, lengths))
         return self._tables[language]
 
-    def _table_for(self, tokens: Tokens) -> _Table | None:
-        """Return the table of a text's language; None if it has too few stopwords of any."""
-        if self.language != AUTO:
-            return self._antecedent_table(self.language)
+    @property
+    def has_shingles(self) -> bool:
+        """Whether some texts are cut into shingles."""
+        return self.shingles or self.language == AUTO
+
+    @cached_property
+    def _latest(self) -> list[tuple[Tokens, str | None]]:
+        return []
+
+    def language_of(self, tokens: Tokens) -> str | None:
+        """Return the language of a text; None if it is cut into shingles for want of stopwords."""
+        if not self.has_shingles:
+            return self.language
+        if not (self._latest and self._latest[0][0] is tokens):
+            self._latest[:] = [(tokens, self._detected(tokens))]
+        return self._latest[0][1]
+
+    def _detected(self, tokens: Tokens) -> str | None:
         if is_unspaced(tokens):  # stopwords are those of its menus or code
             return None
-        language, share = language_of(tokens)
-        return None if share < RAREST else self._antecedent_table(language)
+        if self.language == AUTO:
+            language, fraction = language_of(tokens)
+        else:
+            language, fraction = self.language, fraction_of(tokens, self.language)
+        return None if fraction < RAREST else language
+
+    def _table_for(self, tokens: Tokens) -> _Table | None:
+        """Return the table of a text's language; None if it has too few stopwords of any."""
+        language = self.language_of(tokens)
+        return None if language is None else self._antecedent_table(language)
 
     def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
         """Return the hash of every spot signature, in text order; chains of one antecedent in the order of the list."""
@@ -280,7 +312,7 @@ class SpotSignatures(SignatureScheme):
         if self._is_short(tokens, len(hashes)):
             shingles = hash_signed_shingles(tokens, SHINGLE_TOKENS) | IN_SHINGLES
             return shingles, np.arange(len(shingles), dtype=np.int32)
-        return hashes & ~IN_SHINGLES if self.language == AUTO else hashes, firsts
+        return hashes & ~IN_SHINGLES if self.has_shingles else hashes, firsts
 
     def readable(self, text: str) -> list[str]:
         """Return every spot signature of a plain text in canonical form, in the same order.
@@ -314,7 +346,7 @@ class SpotSignatures(SignatureScheme):
 
     def _is_short(self, tokens: Tokens, spots: int) -> bool:
         """Return whether a text with so many spot signatures is compared by its shingles."""
-        return self.language == AUTO and spots < FEWEST and (tokens.links is None or not tokens.links.any())
+        return self.has_shingles and spots < FEWEST and (tokens.links is None or not tokens.links.any())
 
 
 def _runs(n: int, size: int) -> list[list[int]]:

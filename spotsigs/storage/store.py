@@ -623,6 +623,7 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
         store.put("sections", documents.sections)
         store.put("missing", documents.missing)
         store.put("main_tokens", documents.main_tokens)
+        store.put("languages", documents.languages)
         if (phrases := signatures.phrases) is not None:
             store.put("phrase_indptr", phrases.indptr)
             store.put("phrases", phrases.entries)
@@ -672,6 +673,7 @@ def load_signatures(folder: str | Path, *columns: str) -> Signatures:
         sections=array("sections", np.uint64),
         missing=array("missing", np.int32),
         main_tokens=array("main_tokens", np.int32),
+        languages=array("languages", np.uint16),
     )
     return Signatures(
         documents=documents,

@@ -16,6 +16,7 @@ from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import BY_SCORE, Keep, decide, priority
 from spotsigs.clustering.tables import write_cluster_list, write_csv, write_lists
 from spotsigs.errors import InputError
+from spotsigs.signatures.languages import language_codes
 from spotsigs.storage.store import Strings
 
 # the promise of leaders
@@ -211,7 +212,8 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
     decisions = decide(pairs, clusters, keep)
     decisions = replace(decisions, contained=np.where(np.arange(pairs.n) % 3 == 0, np.nan, 0.25))
     lost = np.where(decisions.kept, np.nan, np.arange(pairs.n) / 8)
-    write_lists(decisions, names, folder, new_from=1, text_lost=lost)
+    languages = language_codes("de" if row % 2 else None for row in range(pairs.n))
+    write_lists(decisions, names, folder, new_from=1, languages=languages, text_lost=lost)
     instead = decisions.instead(np.arange(pairs.n))
     removed = [
         [
@@ -228,8 +230,8 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
     ]
     header = ["doc", "kept_instead", "partner", "similarity", "lower_bound", "contained", "reason", "text_lost"]
     assert (folder / "removed.csv").read_text("utf-8") == "".join(map(naive_line, [header, *removed]))
-    kept = [[ids[row], "yes"] for row in range(1, pairs.n) if decisions.kept[row]]
-    header = ["doc", "compared"]
+    kept = [[ids[row], "yes", "de" if row % 2 else ""] for row in range(1, pairs.n) if decisions.kept[row]]
+    header = ["doc", "compared", "language"]
     assert (folder / "kept.csv").read_text("utf-8") == "".join(map(naive_line, [header, *kept]))
 
     cohesions = cohesion(clusters, pairs.chunks())

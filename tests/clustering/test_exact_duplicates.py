@@ -16,6 +16,7 @@ from strategies import pairs_of as pairs_by_rows
 from spotsigs import near_duplicates
 from spotsigs.method import Method
 from spotsigs.records import Document, DocumentColumns, Pairs, Signatures
+from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.text.checksums import checksums, squeezed
 
@@ -114,8 +115,10 @@ def test_any_number_of_copies_are_pairs(page, n):
     assert len(pairs) == n * (n - 1) // 2
     assert set(pairs.similarity.tolist()) == {1.0}
     assert len(near_duplicates([page, f"<b></b>{page}"], method=Method.of(duplicates="text"))) == 1
-    assert len(near_duplicates([TABLE, f"<b></b>{TABLE}"], method=Method.of(duplicates="content", language="en"))) == 0
-    assert len(near_duplicates([TABLE] * n, method=Method.of(duplicates="off", language="en"))) == 0
+    paper = SpotSignatures()  # which has no signature of a page without stopwords
+    of_content, off = (Method.of(duplicates=same, signature=paper) for same in ("content", "off"))
+    assert len(near_duplicates([TABLE, f"<b></b>{TABLE}"], method=of_content)) == 0
+    assert len(near_duplicates([TABLE] * n, method=off)) == 0
 
 
 def test_pages_without_words_are_no_copies_but_of_their_bytes():
@@ -167,7 +170,7 @@ def test_removed_pages_have_a_reason_and_kept_ones_whether_they_were_compared(tm
         "2.html": "identical content: copy of 1.html, which is kept",
         "3.html": "identical text: copy of 1.html, which is kept",
     }
-    assert (tmp_path / "run/kept.csv").read_text() == "doc,compared\n1.html,no\n4.html,yes\n"
+    assert (tmp_path / "run/kept.csv").read_text() == "doc,compared,language\n1.html,no,\n4.html,yes,en\n"
     assert "2 exact duplicates: 1 of identical content, 1 of identical text" in text
     assert "3 documents with too few visible words or signatures to be compared: see kept.csv" in text
     ran(tmp_path / "none", *words, "keep=none")

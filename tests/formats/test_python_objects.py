@@ -84,12 +84,22 @@ def test_documents_of_ir_datasets_are_named_tuples():
 def test_the_longest_is_that_of_most_prose_as_in_the_command(tmp_path):
     padded = "<html>" + "<p></p>" * 200 + PAGE + "</html>"
     rows = [{"id": "a", "text": padded}, {"id": "b", "text": PAGE + " It is late."}]
-    assert [row["id"] for row in spotsigs.dedup(rows, keep="longest", method=Method.of(language="en"))] == ["b"]
+    assert [
+        row["id"]
+        for row in spotsigs.dedup(
+            rows, keep="longest", method=Method.of(signature=SpotSignatures(), boilerplate="auto")
+        )
+    ] == ["b"]
 
 
 def test_which_page_stays():
     assert [row["id"] for row in spotsigs.dedup(ROWS, keep="newest")] == [1, 2]
-    assert [row["id"] for row in spotsigs.dedup(ROWS, keep="longest", method=Method.of(language="en"))] == [1, 2]
+    assert [
+        row["id"]
+        for row in spotsigs.dedup(
+            ROWS, keep="longest", method=Method.of(signature=SpotSignatures(), boilerplate="auto")
+        )
+    ] == [1, 2]
     assert [row["id"] for row in spotsigs.dedup(ROWS, keep="none")] == [1]
 
 

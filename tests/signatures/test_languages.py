@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_process import command
 from stores import match_on_disk, written
 from strategies import by_rows
 
@@ -81,6 +83,77 @@ def test_there_are_many_languages_and_those_without_spaces_are_not_among_them():
         assert language_of(tokenize(text))[1] < RAREST
 
 
+def listing(rng, lines):
+    """Lines of code: names of one letter, digits and words."""
+    words = [*"abcdefghijklmnopqrstuvwxyz0123456789", *"bool void const ptr".split()]
+    return "\n".join(" ".join(rng.choice(words, 8)) for _ in range(lines))
+
+
+@pytest.mark.parametrize("lines", [0, 10, 100])
+def test_an_english_page_with_code_is_english(lines):
+    code = listing(np.random.default_rng(lines), lines)
+    assert language_of(tokenize(f"{REAL['en']} {code}"))[0] == language_of(tokenize(code))[0] == "en"
+
+
+def evidence(words, code):
+    """Return the number of words that show a language: a vowel alone counts if a longer word does."""
+    listed = [word for word in words if word in set(stopwords_of(code)) and not word.isdigit()]
+    longer = sum(len(word) > 1 or not word.isascii() for word in listed)
+    return longer + min(longer, sum(word in set("aeiouy") for word in listed))
+
+
+@given(st.lists(st.sampled_from([*"aeikoyz1", *"the is of el la un que und der die les des w na pas".split()])))
+@settings(max_examples=30, deadline=None)
+def test_a_page_is_english_unless_another_language_is_clear(words):
+    found = {code: evidence(words, code) for code in languages()}
+    best = max(languages(), key=found.__getitem__)
+    expected = best if found[best] > 1.5 * found["en"] else "en"
+    language, fraction = language_of(tokenize(" ".join(words)))
+    assert language == expected
+    assert fraction == sum(word in set(stopwords_of(expected)) for word in words) / max(len(words), 1)
+
+
+def test_editions_of_a_page_with_more_and_less_code_share_their_prose():
+    rng = np.random.default_rng(1)
+    pages = [f"{REAL['en']} {listing(rng, lines)}" for lines in (2, 14)]
+    tokens = list(map(tokenize, pages))
+    assert [language_of(one)[0] for one in tokens] == ["en", "en"]
+    scheme = SpotSignatures(language="auto")
+    shared = set(scheme(tokens[0]).tolist()) & set(scheme(tokens[1]).tolist())
+    assert len(shared) > 0.8 * len(set(scheme(tokenize(REAL["en"])).tolist()))
+
+
+def test_a_known_language_changes_nothing_else(tmp_path):
+    """Short pages, pages without stopwords and Chinese ones are compared by shingles, as if it were detected."""
+    rng = np.random.default_rng(2)
+    prose = [REAL["en"], edited("en"), f"{REAL['en']} {listing(rng, 3)}", "The lamp costs 12+4 dollars in the shop."]
+    other = [listing(rng, 20).replace(" ", "|"), CHINESE, CHANGED, "The lamp costs 12-4 dollars in the shop."]
+    rows = [{"id": str(k), "text": text} for k, text in enumerate([*prose, *other, other[0] + "|q|q|q"])]
+    written(tmp_path / "x.jsonl", rows)
+    tables = []
+    for k, words in enumerate([(), ("--language", "en")]):
+        out = tmp_path / f"out{k}"
+        done = command("dedup", tmp_path / "x.jsonl", "--out", out, "--tau", 0.3, "--workers", 1, *words)
+        assert done.returncode == 0, done.stderr
+        results = tmp_path / f"out{k}-results"
+        tables.append([(results / f"{name}.csv").read_text() for name in ("kept", "removed")])
+    assert tables[0] == tables[1]
+    kept = dict(line.rsplit(",", 1) for line in tables[0][0].splitlines()[1:])
+    assert kept["0,yes"] == "en"
+    assert kept["5,yes"] == ""
+    assert {"1", "6", "8"} <= {line.partition(",")[0] for line in tables[0][1].splitlines()[1:]}
+
+
+def test_the_summary_and_the_kept_pages_have_the_languages(tmp_path):
+    pages = [REAL["de"], edited("de"), CHINESE, REAL["ru"], REAL["en"], REAL["fr"]]
+    path = written(tmp_path / "x.jsonl", [{"id": str(k), "text": page} for k, page in enumerate(pages)]).path
+    for words in ((), ("--memory", "900MB")):
+        done = command("dedup", path, "--out", tmp_path / "k", "--overwrite", "--workers", 1, *words)
+        assert "pages by language: de 2, in none that is known 1, en 1, fr 1, ru 1\n" in done.stdout
+        table = (tmp_path / "k-results" / "kept.csv").read_text().splitlines()
+        assert table == ["doc,compared,language", "0,yes,de", "2,yes,", "3,yes,ru", "4,yes,en", "5,yes,fr"]
+
+
 @pytest.mark.parametrize("code", ["de", "fr", "es"])
 def test_changed_pages_of_a_language_are_near_duplicates(code):
     pages = [REAL[code], REAL["ru"], edited(code), REAL["en"]]
@@ -91,16 +164,17 @@ def test_changed_pages_of_a_language_are_near_duplicates(code):
 
 def test_chinese_pages_are_compared_by_shingles():
     assert pairs_of([CHINESE, JAPANESE, CHINESE, CHANGED]) == [(0, 2), (0, 3), (2, 3)]
-    assert pairs_of([CHINESE, CHINESE], language="en") == []  # as the paper has it: no stopword, no signature
+    paper = SpotSignatures()
+    assert pairs_of([CHINESE, CHINESE], signature=paper) == []  # no stopword, no signature
 
 
 def test_a_text_is_tokenized_by_its_language():
     scheme = SpotSignatures(language="auto")
     for code in ("de", "fr"):
         tokens = tokenize(REAL[code])
-        alone = SpotSignatures(language=code)
+        alone, known = SpotSignatures(language=code), SpotSignatures(language=code, shingles=True)
         assert scheme.readable(REAL[code]) == alone.readable(REAL[code])
-        assert scheme(tokens).tolist() == (alone(tokens) & ~IN_SHINGLES).tolist()
+        assert scheme(tokens).tolist() == (alone(tokens) & ~IN_SHINGLES).tolist() == known(tokens).tolist()
     assert scheme.readable(REAL["en"]) == SpotSignatures().readable(REAL["en"])
     assert scheme.readable("人人生而")[0] == "人人:人生:生而"
     assert scheme.readable("人人") == ["人人"]
