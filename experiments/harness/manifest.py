@@ -16,8 +16,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from experiments.claims.ledger import RETIRED
 from experiments.harness.used_code import EVERY, ROOT, used_files
 from experiments.show.overview import UNLISTED
+from spotsigs.errors import counted
 from spotsigs.reports.output_files import write_csv
 from spotsigs.runs.provenance import CODE, git, provenance
 from spotsigs.storage.atomic import move_aside, publish
@@ -242,12 +244,20 @@ def code_of(experiment: str) -> tuple[str, ...]:
 
 
 def state(experiment: str, commit: str) -> str:
-    """Return whether results of a commit are current, or how many commits changed their code, and since when."""
+    """Return whether results of a commit are current, or since when their code has changed, and by how many commits."""
+    if experiment in RETIRED:
+        return "finished study"
     code = code_of(experiment)
     old = age(commit, code)
     if not old:
-        return f"{experiment}: {'current' if old == 0 else 'unknown'}"
-    return f"{experiment}: {old} commits of its code since {since(commit, code)}"
+        return "current" if old == 0 else "unknown"
+    return f"code changed since {since(commit, code)} ({counted(old, 'commit')})"
+
+
+def states(results: Path) -> dict[str, str]:
+    """Return the `state` of each folder of committed results."""
+    commits = {row.file.split("/")[0]: row.commit for row in read(results)}
+    return {name: state(name, commit) for name, commit in commits.items()}
 
 
 def checksum(path: Path) -> str:
@@ -263,9 +273,7 @@ def main() -> None:
     """Print each violation, and whether the results of each experiment are current."""
     results = Path("results")
     sentences = check(results)
-    lines = [
-        state(name, commit) for name, commit in {row.file.split("/")[0]: row.commit for row in read(results)}.items()
-    ]
+    lines = [f"{name}: {words}" for name, words in states(results).items()]
     sys.stdout.write("\n".join([*lines, *sentences]) + "\n")
     sys.exit(f"{len(sentences)} violations" if sentences else 0)
 

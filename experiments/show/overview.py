@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.claims.judged_claims import Judged, summary
@@ -29,15 +29,19 @@ FILES = (
     "`python run.py experiment=all` writes every table and figure below ([how](../docs/reproduction.md)), and "
     "`experiment=claims` writes this page. `make bench` and `make race` write `bench/` and `race/` "
     "([how](../benchmarks/README.md)). The `.json` of each table and figure states its command, commit, "
-    "machine, seeds and inputs. `python -m experiments.harness.manifest` states which results are current, and since "
-    "when the code of the others has changed. A time during which other processes ran is n/a. Folders of runs "
-    "(`runs/`) and finished cells (`cells/`) are not committed. Exact duplicates are compared like all pages "
-    "(duplicates=off) wherever a result of the paper is repeated."
+    "machine, seeds and inputs. A result is current until a commit changes code that "
+    "it uses. The last column has the state at the time when this page was written; "
+    "`python -m experiments.harness.manifest` prints the present state. A time during which other processes ran is "
+    "n/a. Folders of runs (`runs/`) and finished cells (`cells/`) are not committed. Exact duplicates are compared "
+    "like all pages (duplicates=off) wherever a result of the paper is repeated."
 )
 
 
-def overview(results: Path, judged: Sequence[Judged]) -> str:
-    """Return the overview in Markdown; images and tables are relative links."""
+def overview(results: Path, judged: Sequence[Judged], states: Mapping[str, str]) -> str:
+    """Return the overview in Markdown; images and tables are relative links.
+
+    The state of each folder of results is whether they are current, see `experiments.harness.manifest.states`.
+    """
     key = [
         {
             "claim": item.claim.says,
@@ -52,7 +56,9 @@ def overview(results: Path, judged: Sequence[Judged]) -> str:
     ]
     note = f"All [claims](claims.md):\n\n{summary(judged)}"
     claims = _captioned_table("Ten claims of the paper", list(key[0]), key, note)
-    return "\n".join(["# Results\n", FINDING.format(finding(results)), claims, *_shown(results), _index(results)])
+    return "\n".join(
+        ["# Results\n", FINDING.format(finding(results)), claims, *_shown(results), _index(results, states)]
+    )
 
 
 def _shown(results: Path) -> list[str]:
@@ -61,8 +67,8 @@ def _shown(results: Path) -> list[str]:
     return [f"![{Path(name).name}]({name}.svg)\n\n{_about(results / f'{name}.json')[0]}\n" for name in made]
 
 
-def _index(results: Path) -> str:
-    """Return a table of all tables and figures, with the command of each."""
+def _index(results: Path, states: Mapping[str, str]) -> str:
+    """Return a table of all tables and figures, with the command and the state of each."""
     rows = []
     for path in sorted(results.glob("*/*.json")):
         if path.parent.name in UNLISTED:
@@ -71,8 +77,9 @@ def _index(results: Path) -> str:
         if caption:
             name = path.relative_to(results).with_suffix(suffix).as_posix()
             command = f"`{command_of(path.parent.name)}`"
-            rows.append({"result": f"[{caption.partition(';')[0]}]({name})", "command": command})
-    return _captioned_table("All tables and figures", ["result", "command"], rows, FILES)
+            state = states.get(path.parent.name, "unknown")
+            rows.append({"result": f"[{caption.partition(';')[0]}]({name})", "command": command, "state": state})
+    return _captioned_table("All tables and figures", ["result", "command", "state"], rows, FILES)
 
 
 def _about(path: Path) -> tuple[str, str]:

@@ -242,7 +242,8 @@ class MethodComparison(Experiment):
 
     def facts_of(self, part: OnCollection) -> Iterator[Fact]:
         """Yield the facts of a collection."""
-        prefix, curves = f"{part.name}: " if self.further else "", part.curves
+        prefix = f"{part.name}: " if self.further or self.collections else ""
+        curves = part.curves
         single = {label: curve for label, curve in curves.items() if part.columns[label]["grid"] == "{}"}
         for label, curve in single.items() if self.further and not self.table else ():
             yield curve.fact(f"{prefix}{label}: best F1", "f1", curve.best)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from experiments.claims.judged_claims import judge_all, summary, write_ledger
 from experiments.config import Experiment, Settings
+from experiments.harness.manifest import states
 from experiments.show.overview import overview
 from spotsigs.reports.output_files import write_text
 
@@ -21,5 +22,5 @@ class Claims(Experiment):
         """Write the ledger and the overview; return the counts of verdicts."""
         judged = judge_all(self.results)
         write_ledger(self.results, judged)
-        write_text(self.results / "README.md", overview(self.results, judged))
+        write_text(self.results / "README.md", overview(self.results, judged, states(self.results)))
         return f"{summary(judged)}\n\nledger: {self.results / 'claims.md'}"

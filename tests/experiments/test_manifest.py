@@ -114,8 +114,9 @@ def test_an_experiment_uses_its_methods_and_collections_and_no_command():
     used = ("conf/experiment/figure5.yaml", "baselines/cosine.py", "experiments/studies/comparison.py")
     assert {*used, "data/collections/republished.py", "conf/data/newsframes.yaml"} <= {*code}
     assert not {"spotsigs/doors/cli.py", "experiments/main.py", "baselines/lsh.py"} & {*code}
-    assert state("figure5", HEAD) == "figure5: current"
-    assert state("figure5", "0" * 40) == "figure5: unknown"
+    assert state("figure5", HEAD) == "current"
+    assert state("figure5", "0" * 40) == "unknown"
+    assert state("signatures", HEAD) == "finished study"
 
 
 def test_the_age_counts_commits_of_code():
