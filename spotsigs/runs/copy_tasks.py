@@ -85,9 +85,9 @@ class Decided:
     limits: tuple[int, int]  # largest page and largest unit in bytes
 
     @contextmanager
-    def counting(self) -> Iterator[tuple[Callable[[Document], bool], Counted]]:
+    def counting(self) -> Iterator[tuple[Callable[[Document], bool], CopiedRecords]]:
         """Yield the function that decides about a document, and the documents that it has decided about."""
-        removed, counted = np.load(self.removed, mmap_mode="r"), Counted()
+        removed, counted = np.load(self.removed, mmap_mode="r"), CopiedRecords()
 
         def keep(document: Document) -> bool:
             if not self.judged(document):
@@ -101,13 +101,13 @@ class Decided:
 
 
 @dataclass
-class Counted:
+class CopiedRecords:
     """Number of the documents that were matched, and the sum of the hashes of their ids."""
 
     number: int = 0
     total: int = 0
 
-    def add(self, other: Counted) -> None:
+    def add(self, other: CopiedRecords) -> None:
         """Add those of other documents."""
         self.number, self.total = self.number + other.number, (self.total + other.total) % 2**64
 
@@ -139,7 +139,7 @@ class Staying(NamedTuple):
     that stays, int64, shape (m, 2).
     """
 
-    counted: Counted
+    counted: CopiedRecords
     first: int | None
     end: int | None
     gap: bool
@@ -151,7 +151,7 @@ class Staying(NamedTuple):
         return int((self.spans[:, 1] - self.spans[:, 0]).sum())
 
 
-class Placed(NamedTuple):
+class PlacedRuns(NamedTuple):
     """A task: runs of bytes of a file, which are written to a place in another one."""
 
     source: str
@@ -190,17 +190,17 @@ def copied_by_tasks(
     decided = Decided(judged, str(removed), (largest_page(), largest_unit()))
     files = [WholeFiles(collection, batch, str(folder), decided) for batch in batches]
     parts = [FileRange(cut, source, *span, decided) for source, spans in ranges.items() for span in spans if cut]
-    counted = Counted()
+    counted = CopiedRecords()
     for one in run_tasks(engine, copy_files, files, "copying", rows=attrgetter("number")):
         counted.add(one)
     found = list(run_tasks(engine, staying_bytes, parts, "finding what stays", rows=attrgetter("counted.number")))
-    placed: list[Placed] = []
+    placed: list[PlacedRuns] = []
     for source, group in groupby(zip(parts, found, strict=True), key=lambda pair: pair[0].source):
         of_file = [staying for _, staying in group]
         for staying in of_file:
             counted.add(staying.counted)
         placed += _placed(source, parts[0].collection.target(source, folder), of_file)
-    complete = counted == Counted(len(hashes), int(hashes.sum())) and len(placed) == len(parts)
+    complete = counted == CopiedRecords(len(hashes), int(hashes.sum())) and len(placed) == len(parts)
     if complete:
         list(run_tasks(engine, place, placed, "copying ranges"))
     else:
@@ -228,7 +228,7 @@ def _grouped(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def _placed(source: InputFile, target: Path, parts: Sequence[Staying]) -> Iterator[Placed]:
+def _placed(source: InputFile, target: Path, parts: Sequence[Staying]) -> Iterator[PlacedRuns]:
     """Create a file for the bytes that stay, and yield the tasks that write them; none unless all bytes are known.
 
     A line that is longer than a page may be is read in pieces, and the range in which it begins has the first alone.
@@ -244,7 +244,7 @@ def _placed(source: InputFile, target: Path, parts: Sequence[Staying]) -> Iterat
         file.truncate(sum(part.size for part in parts))
     at = 0
     for part in parts:
-        yield Placed(str(source.path), str(target), at, part.spans)
+        yield PlacedRuns(str(source.path), str(target), at, part.spans)
         at += part.size
 
 
@@ -262,7 +262,7 @@ def _source_batches(sources: Sequence[InputFile]) -> Iterator[tuple[InputFile, .
         yield tuple(batch)
 
 
-def copy_files(task: WholeFiles) -> Counted:
+def copy_files(task: WholeFiles) -> CopiedRecords:
     """Copy some files."""
     with task.decided.counting() as (keep, counted):
         for source in task.sources:
@@ -288,7 +288,7 @@ def staying_bytes(task: FileRange) -> Staying:
     return Staying(counted, first, end, gap, np.array(spans, np.int64).reshape(-1, 2))
 
 
-def place(task: Placed) -> None:
+def place(task: PlacedRuns) -> None:
     """Write runs of bytes of a file to a place in another one."""
     with open(task.source, "rb") as file, open(task.target, "r+b") as out:
         out.seek(task.at)

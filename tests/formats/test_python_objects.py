@@ -83,7 +83,7 @@ def test_documents_of_ir_datasets_are_named_tuples():
 
 def test_the_longest_is_that_of_most_prose_as_in_the_command(tmp_path):
     padded = "<html>" + "<p></p>" * 200 + PAGE + "</html>"
-    rows = [{"id": "a", "text": padded}, {"id": "b", "text": PAGE + " It is late."}]
+    rows = [{"id": "a", "html": padded}, {"id": "b", "html": f"<p>{PAGE} It is late.</p>"}]
     assert [
         row["id"]
         for row in spotsigs.dedup(
