@@ -109,31 +109,28 @@ def test_a_measured_figure_has_a_source(row):
         assert any(round(value * scale, digits) == stated for value in actual for scale in scales), figure
 
 
-STATED_DIFFERENCES = {
-    f"| `{name}`, {words} |": [
-        f"{name}: lead of spots, {treatment}" for treatment in ("whole page", "template removed")
-    ]
-    for name, words in {
-        "newsframes": "news in real templates",
-        "package_docs_html": "documentation of one package",
-        "republished": "documentation of 35 packages",
-    }.items()
-}
-"""Beginnings of the rows of the finding in README, and their facts."""
-
-
 def signed(value: float) -> str:
     return f"{value:+.3f}".replace("0.", ".", 1).replace("-", "−")
 
 
+SITES = (16, 44, 87, 174, 432, 712)
+SIGNATURES = {"words": "words", "3-shingles": "3-shingles", "5-shingles": "5-shingles", "spots": "spot signatures"}
+
+
 def test_the_finding_has_the_numbers_of_the_results():
-    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    facts = read_facts(ROOT / "results/signatures/facts.csv")
-    for start, names in STATED_DIFFERENCES.items():
-        [row] = [line for line in lines if line.startswith(start)]
-        numbers = [map(signed, (facts[name].value, facts[name].low, facts[name].high)) for name in names]
-        assert row == " ".join([start, *("{} ({} to {}) |".format(*of) for of in numbers)])
-        assert facts[f"H1: {names[0].partition(':')[0]}, whole page: corrected p"].text.endswith("undecided")
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    facts = read_facts(ROOT / "results/sites/facts.csv")
+    for name, words in SIGNATURES.items():
+        scores = [facts[f"F1 of {name}, {sites} sites, [0.2, 1]"].value for sites in SITES]
+        assert f"| F1 of {words} | " + " | ".join(signed(score)[1:] for score in scores) + " |\n" in page
+    leads = [signed(facts[f"lead of spots, {sites} sites, [0.2, 1]"].value) for sites in SITES]
+    assert f"| lead of spot signatures | {' | '.join(leads)} |\n" in page
+    text = " ".join(page.split())
+    for collection in ("package_docs_html", "republished"):
+        lead = facts[f"lead of spots, {collection}, [0.2, 1]"]
+        stated = "{} ({} to {})".format(*map(signed, (lead.value, lead.low, lead.high)))
+        assert f"{stated} on `{collection}`" in text
+    assert all(facts[f"hypothesis {step}: verdict"].text == "holds" for step in ("1", "2", "3"))
 
 
 DECIDED = (
