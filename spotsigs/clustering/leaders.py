@@ -7,19 +7,19 @@ cluster: exact duplicates are one unit, and near-duplicates are compared with th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.csr import row_starts
-from spotsigs.arrays.parallel import distinct, over_blocks
+from spotsigs.arrays.parallel import concatenated, over_blocks
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import _numbered, _rank
-from spotsigs.matching import leader_kernels as kernels
-from spotsigs.matching.bounds import prefixes, rarity_classes
-from spotsigs.matching.leader_kernels import Indexed, LeaderIndex, Prefixed, Units
+from spotsigs.matching import prefix_kernels as kernels
+from spotsigs.matching.bounds import rarity_classes
+from spotsigs.matching.join_kernels import Rows
+from spotsigs.matching.prefix_index import empty_index, prefixed
+from spotsigs.matching.prefix_kernels import Indexed, Prefixed, Units
 from spotsigs.records import Clusters, FloatArray, IntArray, Overlap, Pairs, Vectors
 from spotsigs.signatures.contained import NO_RULE, RemovalRule
 from spotsigs.storage.exact_duplicates import ExactDuplicates
@@ -46,6 +46,15 @@ class LeaderOptions(NamedTuple):
     rule: RemovalRule = NO_RULE
     new_from: int = 0
     both: bool = False
+
+
+class Nearest(NamedTuple):
+    """The most similar leader of each of some units, -1 for none, and the similarity; the same for leaders."""
+
+    number: NDArray[np.int32]
+    similarity: FloatArray
+    of_leaders: NDArray[np.int32]  # empty unless they are requested
+    similarity_of_leaders: FloatArray
 
 
 @dataclass(frozen=True)
@@ -112,6 +121,14 @@ class Undecided:
     def units(self, numbers: IntArray, row_of: IntArray) -> Units:
         """Return some units, by their numbers and rows."""
         return Units(numbers.astype(np.int32), row_of.astype(np.int32), self.old[numbers], self.rows[numbers])
+
+    def take(self, units: IntArray, leaders: IntArray, found: Nearest) -> None:
+        """Take the nearest leaders of some units, which are covered then, and the nearest units of some leaders."""
+        out = self.nearest, self.similarity
+        kernels.merge_nearest(units, found.number, found.similarity, out)
+        self.covered[units] |= self.nearest[units] >= 0
+        if len(found.of_leaders):
+            kernels.merge_nearest(leaders, found.of_leaders, found.similarity_of_leaders, out)
 
     def join_sets(self, added_join: bool) -> None:
         """Pair the added documents of each set with its old ones, whose row is the same and may be in no index.
@@ -180,78 +197,40 @@ def leaders_of(
     exact_duplicates = ExactDuplicates.none(len(vectors)) if exact_duplicates is None else exact_duplicates
     state = Undecided.build(exact_duplicates, options)
     classes = gathered(rarity_classes(vectors.document_frequencies), vectors.ids)
-    rows = prefixed(
-        vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, classes, tau, options.rule, threads=threads
-    )
+    entries = Rows(vectors.indptr, vectors.ids, vectors.counts)
+    rows = prefixed(entries, vectors.lengths, classes, tau, options.rule, threads=threads)
     numbers = np.arange(len(state.first), dtype=np.int32)
-    batch = batched(state.units(numbers, state.rows), rows, vectors.n_signatures)
+    batch = empty_index(state.units(numbers, state.rows), rows, vectors.n_signatures)
     state.join_sets(True)
     kernels.find_leaders(batch, tau, options.rule, state.covered)
     covered = np.flatnonzero(state.covered)
     units = state.units(covered, state.rows[covered])
-    find_nearest(state, units, rows, batch, tau, options, threads)
+    nearest = nearest_leaders(units, rows, batch, tau, options.rule, both=options.both, threads=threads)
+    state.take(units.numbers, batch.units.numbers, nearest)
     state.join_sets(False)
     clusters = state.clusters()
     return clusters, state.pairs(clusters, gathered(vectors.lengths, exact_duplicates.representatives), options.both)
 
 
-def prefixed(
-    indptr: NDArray[np.int64],
-    ids: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    lengths: NDArray[np.int64],
-    classes: NDArray[np.uint8],
-    tau: float,
-    rule: RemovalRule = NO_RULE,
-    documents: IntArray | None = None,
-    *,
-    threads: int | None = None,
-) -> Prefixed:
-    """Return rows with their prefixes, by the class of frequency of each entry.
-
-    Prefixes are of the pairs that the rule allows; the rows are of the ``documents``, by default of all in order.
-    """
-    known = np.maximum(distinct(lengths), 1)
-    at = np.searchsorted(known, lengths)
-    shortest, shared, sizes = (table[at] for table in prefixes(tau, known, kernels.MAX_SHARED))
-    if rule.least_bound > 0:
-        missing = rule.missing if documents is None else rule.missing[documents]
-        # the overlap is at least this fraction of what the row and what is missing of it have together
-        overlap = np.floor(rule.least_bound * (lengths + missing)).astype(np.int64) - 1
-        sizes = np.maximum(np.minimum(sizes, lengths - overlap + shared), 0)
-    ends, tokens = np.empty(len(lengths), np.int64), np.empty(len(ids), np.uint64)
-    rows = Prefixed(indptr, ids, counts, lengths, shortest, shared, ends, tokens)
-    over_blocks(partial(kernels.select_prefixes, rows, classes, sizes), len(lengths), threads)
-    return rows
-
-
-def batched(units: Units, rows: Prefixed, n_signatures: int) -> Indexed:
-    """Return units with an index that has capacity for all of them."""
-    words = np.zeros((n_signatures >> 6) + 1, np.uint64)
-    kernels.mark_signatures(rows, words)
-    before = row_starts(np.bitwise_count(words)).astype(np.int32)
-    sizes = np.zeros(int(before[-1]), np.int64)
-    index = LeaderIndex(words, before, sizes, sizes, np.empty((0, 4), np.int32))
-    kernels.count_postings(Indexed(units, rows, index), sizes)
-    starts = row_starts(sizes)
-    postings = np.empty((int(starts[-1]), 4), np.int32)  # the system allocates only the pages that are written
-    return Indexed(units, rows, LeaderIndex(words, before, starts, starts[:-1].copy(), postings))
-
-
-def find_nearest(
-    state: Undecided,
+def nearest_leaders(
     units: Units,
     rows: Prefixed,
-    batch: Indexed,
+    leaders: Indexed,
     tau: float,
-    options: LeaderOptions,
+    rule: RemovalRule,
+    *,
+    both: bool,
     threads: int | None = None,
-) -> None:
-    """Find the most similar leader of some units among those of a batch, which cover them."""
-    out = state.nearest, state.similarity
+) -> Nearest:
+    """Find the most similar leader of some units, and, with ``both``, the most similar unit of each leader."""
 
-    def search(begin: int, end: int) -> None:
-        kernels.find_nearest(rows, units, begin, end, batch, tau, options.rule, options.both, out)
+    def search(begin: int, end: int) -> tuple[NDArray[np.int32], FloatArray, NDArray[np.int32], FloatArray]:
+        found: tuple[NDArray[np.int32], FloatArray, NDArray[np.int32], FloatArray] = kernels.find_nearest(
+            rows, units, begin, end, leaders, tau, rule, both
+        )
+        return found
 
-    over_blocks(search, len(units.numbers), 1 if options.both else threads)
-    state.covered[units.numbers] |= state.nearest[units.numbers] >= 0
+    if both:  # the arrays of leaders are those of one search
+        return Nearest(*search(0, len(units.numbers)))
+    number, similarity = concatenated(over_blocks(search, len(units.numbers), threads), (np.int32, np.float64))
+    return Nearest(number, similarity, np.empty(0, np.int32), np.empty(0))

@@ -1,11 +1,10 @@
 """Kernels of the exact join: functions of arrays that release the interpreter lock.
 
-`fold_unshared` and `shared_weights` make rows smaller before a join. The others run in the order of this file: scan the
-rows (`scan_rows`), find exact duplicates (`first_of_hash`,
-`confirm_copies`), number the documents (`number_documents`), order the tokens (`rank_tokens`), write the prefix of
-every document (`pack_documents`), invert the prefixes (`invert`), probe (`probe`, `name_pairs`), and expand the pairs
-to duplicates (`mark_copied`, `link`, `list_partners`, `pair_starts`, `fill_pairs`). The bounds are proved in
-docs/bounds.md, "Tight one-sided bounds".
+`shared_weights` finds rows that can have no partner in another collection. The others run in the order of this file:
+scan the rows (`scan_rows`), find exact duplicates (`first_of_hash`, `confirm_copies`), number the documents
+(`number_documents`), order the tokens (`rank_tokens`), write the prefix of every document (`pack_documents`), invert
+the prefixes (`invert`), probe (`probe`, `name_pairs`), and expand the pairs to duplicates (`mark_copied`, `link`,
+`list_partners`, `pair_starts`, `fill_pairs`). The bounds are proved in docs/bounds.md, "Tight one-sided bounds".
 
 Indices into arrays are unsigned, so the compiler emits no code for negative ones. A *token* is one unit of weight:
 (signature, number of its occurrence).
@@ -98,53 +97,6 @@ class Scratch(NamedTuple):
 VERSION, SCANNED, CANDIDATES, VERIFIED, FOUND = range(5)
 BATCH = 64
 """Number of candidates that are verified together, so that their cache misses overlap."""
-
-
-MAX_COUNT = 2**31 - 1
-
-
-@kernel
-def fold_unshared(rows: Rows, classes: Any, least: Any, kept: Any, folded: Rows) -> Any:
-    """Copy the rows that share some weight at least with all others; one entry replaces those of class 0 in a row.
-
-    Signatures of class 0 are in no other row. The entry has the id of the first of them and the sum of their counts:
-    the length of the row and its overlap with any other row stay the same. ``least`` has the weight that a row needs;
-    ``kept``, an output, tells which rows have it; ``folded`` has room for all rows. Return the numbers of rows and of
-    entries that are copied.
-    """
-    m, n = 0, 0
-    folded.indptr[0] = 0
-    for r in range(len(kept)):
-        shared = np.int64(0)
-        for k in range(rows.indptr[r], rows.indptr[r + 1]):
-            shared += np.int64(classes[k] > 0) * rows.counts[k]
-        kept[r] = shared >= least[r]
-        if not kept[r]:
-            continue
-        own = -1
-        for k in range(rows.indptr[r], rows.indptr[r + 1]):
-            if classes[k] == 0 and own >= 0 and folded.counts[own] <= MAX_COUNT - rows.counts[k]:
-                folded.counts[own] += rows.counts[k]
-                continue
-            if classes[k] == 0:
-                own = n
-            folded.ids[n], folded.counts[n] = rows.ids[k], rows.counts[k]
-            n += 1
-        m += 1
-        folded.indptr[m] = n
-    return m, n
-
-
-@kernel
-def folded_sizes(rows: Rows, classes: Any, least: Any, out: Any) -> None:
-    """Write the entries of each row that `fold_unshared` copies, 0 for a row that it drops."""
-    for r in range(len(out)):
-        shared, size, own = np.int64(0), 0, 0
-        for k in range(rows.indptr[r], rows.indptr[r + 1]):
-            shared += np.int64(classes[k] > 0) * rows.counts[k]
-            size += classes[k] > 0
-            own |= classes[k] == 0
-        out[r] = size + own if shared >= least[r] else 0
 
 
 @kernel

@@ -1,28 +1,46 @@
-"""Leaders of a store without its pairs, in rounds of documents that fit a budget.
+"""Leaders of a store without its pairs, in rounds of tasks.
 
-Each round reads the next documents in order of priority that no earlier leader covers, finds the leaders among them,
-and compares all rows that are no leaders with these. The rows of the store are read in order.
+Rows are folded and get their prefixes once, see `spotsigs.outofcore.folded_rows`. A round takes the next documents in
+order of priority that no earlier leader covers, as many as fit into the memory of a task, and finds the leaders among
+them. Then all other documents are compared with these leaders, each file of rows by a task. The state between rounds is
+a byte, the number of the most similar leader, and the similarity of each document. Each task writes a result, so that a
+stopped run resumes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
-from spotsigs.arrays.csr import row_starts, take_rows
-from spotsigs.arrays.row_blocks import gathered, scattered
-from spotsigs.clustering.leaders import LeaderOptions, Undecided, batched, find_nearest, prefixed
-from spotsigs.matching.leader_kernels import Indexed, Prefixed, Units, find_leaders
-from spotsigs.records import Clusters, IntArray, Pairs
-from spotsigs.signatures.contained import RemovalRule
-from spotsigs.storage.store import Reader, cut_rows, open_vectors
+from spotsigs.arrays.csr import take_rows
+from spotsigs.clustering.leaders import LeaderOptions, Nearest, Undecided, nearest_leaders
+from spotsigs.matching.prefix_index import empty_index, full_index
+from spotsigs.matching.prefix_kernels import Indexed, Prefixed, Units, find_leaders
+from spotsigs.outofcore.folded_rows import (
+    FoldedFile,
+    FoldedRows,
+    RowJob,
+    concatenated_rows,
+    fold,
+    forget,
+    last_made,
+    read_folded,
+)
+from spotsigs.records import Clusters, Pairs
+from spotsigs.signatures.contained import NO_RULE, Contents, RemovalRule
+from spotsigs.storage.locations import absolute
+from spotsigs.storage.store import Writer, fingerprint, open_vectors, opened, remove_tree
+from spotsigs.storage.tasks import resumable, run_tasks
+from spotsigs.workers.engines import Engine
 
-BYTES_A_LEADER_ENTRY = 64
-"""Bytes that a round uses for each entry of its rows: entries, tokens, postings and temporaries."""
+BYTES_A_LEADER_ENTRY = 80
+"""Bytes that a round uses for each entry of its rows: entries, tokens, postings, lists and temporaries."""
 
 BYTES_A_ROW = 120
 """Bytes that a round uses for each of its rows."""
@@ -31,86 +49,299 @@ BYTES_A_RESULT = 108
 """Most bytes that leaders, clusters, decisions and tables use for each document."""
 
 
-def leaders_on_disk(store: str | Path, tau: float, options: LeaderOptions, *, memory: int) -> tuple[Clusters, Pairs]:
+@dataclass(frozen=True, kw_only=True)
+class LeaderJob(RowJob):
+    """Leaders by some options.
+
+    Attributes
+    ----------
+    options : str
+        Checksum of the options.
+    section_tau, least, least_bound : float
+    of_shorter : bool
+        As in `spotsigs.signatures.contained.RemovalRule`.
+    contents : str or None
+        Path of the contents of the documents, if the rule reads them.
+    both : bool
+        As in `spotsigs.clustering.leaders.LeaderOptions`.
+    """
+
+    options: str
+    section_tau: float
+    least: float
+    least_bound: float
+    of_shorter: bool
+    contents: str | None
+    both: bool
+
+    def rule(self) -> RemovalRule:
+        """Return which documents may be removed for which."""
+        known, contents = self.result("rule"), NO_RULE.contents
+        if self.contents is not None:
+            stored = opened(self.contents, "contents")
+            contents = Contents(stored.mapped("indptr", np.int64), stored.mapped("hashes", np.uint32))
+        return RemovalRule(
+            sections=known.mapped("sections", np.uint64),
+            section_tau=self.section_tau,
+            contents=contents,
+            least=self.least,
+            missing=known.mapped("missing", np.int32),
+            lengths=known.mapped("lengths", np.int32),
+            of_shorter=self.of_shorter,
+            least_bound=self.least_bound,
+        )
+
+    def leaders(self, number: int) -> Indexed:
+        """Return the index of the leaders of a round."""
+        return last_made((self, number), lambda: self._index(number))
+
+    def _index(self, number: int) -> Indexed:
+        found = self.result("leaders", number)
+        rows = Prefixed(*(found.whole(name, kind) for name, kind in _PREFIXED.items()))
+        units = Units(*(found.whole(name, kind) for name, kind in _UNITS.items()))
+        return full_index(units, rows, int(self.vectors().facts["n_signatures"]))
+
+
+_PREFIXED: dict[str, Any] = {
+    "indptr": np.int64, "ids": np.int32, "counts": np.int32, "lengths": np.int64, "shortest": np.int64,
+    "shared": np.int64, "starts": np.int64, "tokens": np.uint64,
+}  # fmt: skip
+_UNITS: dict[str, Any] = {"numbers": np.int32, "row_of": np.int32, "old": np.bool_, "documents": np.int32}
+
+
+class Round(NamedTuple):
+    """A task: find the leaders of a round."""
+
+    job: LeaderJob
+    number: int
+    files: tuple[FoldedFile, ...]
+
+
+class Comparison(NamedTuple):
+    """A task: compare a file of rows with the leaders of a round; units from ``start`` on are of later rounds."""
+
+    job: LeaderJob
+    number: int
+    round: int
+    start: int
+    file: FoldedFile
+    threads: int | None
+
+
+def leaders_on_disk(
+    store: str | Path,
+    folder: str | Path,
+    tau: float,
+    options: LeaderOptions,
+    engine: Engine,
+    *,
+    memory: int,
+    contents: Path | None = None,
+) -> tuple[Clusters, Pairs]:
     """Group the documents of a store of vectors as `spotsigs.clustering.leaders.leaders_of` does.
 
-    The documents and a round of their rows use ``memory`` bytes, which a single row can exceed.
+    The results of tasks are written below ``folder``, and a call with the same arguments resumes. The documents and a
+    task use ``memory`` bytes, which a single row can exceed. ``contents`` is the path of the contents that the rule
+    reads.
     """
     stored = open_vectors(store)
-    n = len(stored)
+    memory = max(memory - len(stored) * BYTES_A_RESULT, memory // 8)
+    job = LeaderJob(
+        folder=absolute(folder),
+        store=absolute(store),
+        checksum=fingerprint(store),
+        tau=tau,
+        new_from=0,
+        memory=memory,
+        options=_checksum(options, contents),
+        section_tau=options.rule.section_tau,
+        least=float(options.rule.least),
+        least_bound=float(options.rule.least_bound),
+        of_shorter=options.rule.of_shorter,
+        contents=None if contents is None else absolute(contents),
+        both=options.both,
+    )
+    job = _begun(job)
     state = Undecided.build(stored.exact_duplicates, options)
-    state.join_sets(True)
-    row_of = gathered(scattered(np.arange(n, dtype=np.int32), stored.rows), state.rows)
-    rows = _RowsOnDisk(stored.store, row_of, tau, options.rule, max(memory - n * BYTES_A_RESULT, memory // 8))
-    start = 0
-    while len(numbers := _next(state, start, rows)):
-        start = int(numbers[-1]) + 1
-        batch = batched(*rows.of(state, numbers), stored.vectors.n_signatures)
-        covered = np.zeros(len(numbers), np.bool_)
-        find_leaders(batch, tau, options.rule, covered)
-        state.covered[numbers] = covered
-        _cover(state, batch, rows, start, options)
-    state.join_sets(False)
+
+    def decide(out: Writer) -> None:
+        _run_rounds(job, state, options, engine)
+        for name in ("covered", "nearest", "similarity"):
+            out.put(name, getattr(state, name))
+
+    job.checkpoint("done", work=decide)
+    done = job.result("done")
+    state = replace(
+        state,
+        covered=done.whole("covered", np.bool_),
+        nearest=done.whole("nearest", np.int32),
+        similarity=done.whole("similarity", np.float64),
+    )
+    forget()
+    for name in ("rule", "folded", "units", "batch", "leaders", "covered", "compared"):
+        remove_tree(job.path(name))
     clusters = state.clusters()
     return clusters, state.pairs(clusters, stored.compared_lengths(), options.both)
 
 
-def _next(state: Undecided, start: int, rows: _RowsOnDisk) -> NDArray[np.int64]:
-    """Return the next units without a leader whose rows fit into half of the memory, at least one."""
-    memory = rows.memory // 2
-    numbers = start + np.flatnonzero(~state.covered[start : start + max(memory // BYTES_A_ROW, 1)])
-    if not len(numbers):
-        numbers = start + np.flatnonzero(~state.covered[start:])[:1]
-    sizes = rows.indptr[rows.row_of[numbers] + 1] - rows.indptr[rows.row_of[numbers]]
-    used = np.cumsum(sizes * BYTES_A_LEADER_ENTRY + BYTES_A_ROW)
-    return numbers[: max(int(np.searchsorted(used, memory, side="right")), 1)]
+def _checksum(options: LeaderOptions, contents: Path | None) -> str:
+    rule = options.rule
+    facts = f"{rule.section_tau} {rule.least} {options.new_from} {options.both} {contents and fingerprint(contents)}"
+    facts += f" {rule.least_bound} {rule.of_shorter}"
+    digest = xxhash.xxh3_128(facts.encode())
+    for values in (options.priority, options.removed, rule.sections, rule.missing, rule.lengths):
+        digest.update(b"none" if values is None else values.tobytes())
+    return digest.hexdigest()
 
 
-def _cover(state: Undecided, batch: Indexed, rows: _RowsOnDisk, start: int, options: LeaderOptions) -> None:
-    """Compare the leaders of a round with all units that are no leaders: those that are covered, and later ones."""
-    for begin, end in rows.spans():
-        first, last = np.searchsorted(rows.row_of, [begin, end], sorter=rows.by_row)
-        numbers = rows.by_row[first:last]
-        numbers = numbers[state.covered[numbers] | (numbers >= start)]
-        if len(numbers):
-            find_nearest(state, *rows.of(state, numbers), batch, rows.tau, options)
+def _begun(job: LeaderJob) -> LeaderJob:
+    """Return the job with the memory that its rounds were cut for, if it was begun and that fits."""
+    facts = {"checksum": job.checksum, "tau": job.tau, "options": job.options}
+    job.begin(facts)
+    cut = job.checkpoint("cut", work=lambda out: out.facts.update(memory=job.memory))["memory"]
+    if cut > job.memory:
+        remove_tree(job.path())
+        return _begun(job)
+    return replace(job, memory=cut)
 
 
-class _RowsOnDisk:
-    """Rows of a store, of which as many are read at a time as fit into an eighth of the memory."""
+def _run_rounds(job: LeaderJob, state: Undecided, options: LeaderOptions, engine: Engine) -> None:
+    """Find all leaders, and the most similar one of each other unit."""
+    state.join_sets(True)
+    job.checkpoint("rule", work=lambda out: _write_rule(out, options.rule))
+    files = fold(job, engine)
+    sizes = _write_units(job, files, state)
+    number, start = 0, 0
+    while len(numbers := _next(state, sizes, start, job.memory // 2)):
+        job.checkpoint("batch", number, work=lambda out, batch=numbers: out.put("numbers", batch))  # type: ignore[misc]
+        list(
+            run_tasks(engine, find_leaders_of, [Round(job, number, tuple(files))], "finding leaders", rows=len(numbers))
+        )
+        state.covered[numbers] = job.result("leaders", number).whole("covered", np.bool_)
+        start = int(numbers[-1]) + 1
+        job.checkpoint("covered", number, work=lambda out: out.put("covered", state.covered))
+        threads = 1 if engine.processes else None
+        tasks = [Comparison(job, number * len(files) + k, number, start, file, threads) for k, file in enumerate(files)]
+        leaders = numbers[~state.covered[numbers]]
+        done = run_tasks(engine, compare, tasks, "comparing with leaders", rows=len(sizes))
+        for task, _ in zip(tasks, done, strict=True):
+            found = job.result("compared", task.number)
+            nearest = Nearest(*(found.whole(name, kind) for name, kind in _NEAREST.items()))
+            state.take(found.whole("units", np.int32), leaders, nearest)
+        number += 1
+    state.join_sets(False)
 
-    def __init__(self, reader: Reader, row_of: NDArray[np.int32], tau: float, rule: RemovalRule, memory: int) -> None:
-        self.reader, self.row_of, self.tau, self.rule, self.memory = reader, row_of, tau, rule, memory
-        self.by_row = np.argsort(row_of, kind="stable").astype(np.int32)  # units
-        self.indptr = reader.array("indptr", np.int64)
-        self.first = int(np.searchsorted(reader.array("lengths", np.int64), 1))  # empty rows are in no pair
-        self.edges = cut_rows(self.indptr, self.first, memory // 8, BYTES_A_LEADER_ENTRY, BYTES_A_ROW)
 
-    def spans(self) -> Iterator[tuple[int, int]]:
-        """Iterate over the ranges of rows that are read at once."""
-        return pairwise(self.edges.tolist())
+_NEAREST: dict[str, Any] = {
+    "number": np.int32, "similarity": np.float64, "of_leaders": np.int32, "similarity_of_leaders": np.float64,
+}  # fmt: skip
 
-    def of(self, state: Undecided, numbers: IntArray) -> tuple[Units, Prefixed]:
-        """Return some units, and read their rows."""
-        known, at = np.unique(self.row_of[numbers], return_inverse=True)
-        return state.units(numbers, at), self._some(known)
 
-    def _some(self, wanted: NDArray[np.int32]) -> Prefixed:
-        """Read some rows, in ascending order, and find their prefixes."""
-        kinds = {"ids": np.int32, "counts": np.int32, "classes": np.uint8}
-        columns = [[np.empty(0, kind)] for kind in kinds.values()]
-        for begin, end in self.spans():
-            first, last = np.searchsorted(wanted, [begin, end])
-            if first == last:
-                continue
-            begin, end = int(wanted[first]), int(wanted[last - 1]) + 1
-            indptr = self.reader.part("indptr", np.int64, begin, end + 1)
-            span = int(indptr[0]), int(indptr[-1])
-            _, entries = take_rows(indptr - span[0], wanted[first:last] - begin)
-            for part, (name, kind) in zip(columns, kinds.items(), strict=True):
-                part.append(self.reader.part(name, kind, *span)[entries])
-        ids, counts, classes = (np.concatenate(part) for part in columns)
-        sizes = self.indptr[wanted + 1] - self.indptr[wanted]
-        lengths = self.reader.array("lengths", np.int64)[wanted]
-        documents = self.reader.array("rows", np.int64)[wanted]
-        return prefixed(row_starts(sizes), ids, counts, lengths, classes, self.tau, self.rule, documents)
+def _write_rule(out: Writer, rule: RemovalRule) -> None:
+    out.put("sections", rule.sections)
+    out.put("missing", rule.missing)
+    out.put("lengths", rule.lengths)
+
+
+def _write_units(job: LeaderJob, files: Sequence[FoldedFile], state: Undecided) -> NDArray[np.int32]:
+    """Write what tasks read of the units; return the entries of each, 0 for one whose row can have no partner."""
+    order = np.argsort(state.rows, kind="stable").astype(np.int32)
+    documents = state.rows[order]
+
+    def write(out: Writer) -> None:
+        for name, values in (("order", order), ("documents", documents), ("rows", state.rows), ("old", state.old)):
+            out.put(name, values)
+
+    job.checkpoint("units", work=write)
+    sizes = np.zeros(len(order), np.int32)
+    for file in files:
+        part = read_folded(job, file)
+        at, row_of = _units_of(documents, part.documents)
+        sizes[order[at]] = np.maximum(np.diff(part.rows.indptr), 1)[row_of]
+    return sizes
+
+
+def _units_of(documents: NDArray[np.int32], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the units, in order of their documents, that some rows have, and the row of each."""
+    first, last = (np.searchsorted(documents, rows.astype(np.int32), side) for side in ("left", "right"))
+    row_of = np.repeat(np.arange(len(rows)), last - first)
+    step = np.arange(len(row_of)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
+    return first[row_of] + step, row_of
+
+
+def _next(state: Undecided, sizes: NDArray[np.int32], start: int, memory: int) -> NDArray[np.int32]:
+    """Return the next units without a leader whose rows fit into a memory, at least one."""
+    numbers = start + np.flatnonzero(~state.covered[start:] & (sizes[start:] > 0))[: max(memory // BYTES_A_ROW, 1)]
+    used = np.cumsum(sizes[numbers].astype(np.int64) * BYTES_A_LEADER_ENTRY + BYTES_A_ROW)
+    return numbers[: max(int(np.searchsorted(used, memory, side="right")), 1)].astype(np.int32)
+
+
+@resumable("leaders")
+def find_leaders_of(task: Round, out: Writer) -> None:
+    """Write which units of a round are covered by others of it, and its leaders with their rows."""
+    job = task.job
+    known, numbers = job.result("units"), job.result("batch", task.number).whole("numbers", np.int32)
+    documents = known.mapped("rows", np.int32)[numbers]
+    rows, of_rows = _rows_of(job, task.files, np.unique(documents))
+    in_order = np.argsort(of_rows)
+    row_of = in_order[np.searchsorted(of_rows, documents, sorter=in_order)].astype(np.int32)
+    units = Units(numbers, row_of, known.mapped("old", np.bool_)[numbers], documents)
+    covered = np.zeros(len(numbers), np.bool_)
+    find_leaders(empty_index(units, rows, int(job.vectors().facts["n_signatures"])), job.tau, job.rule(), covered)
+    kept, of_leaders = np.unique(row_of[~covered], return_inverse=True)
+    out.put("covered", covered)
+    for name, values in _taken(rows, kept)._asdict().items():
+        out.put(name, values)
+    leaders = Units(numbers, of_leaders.astype(np.int32), units.old, documents)
+    for name, values in leaders._asdict().items():
+        out.put(name, values if name == "row_of" else values[~covered])
+
+
+def _rows_of(
+    job: LeaderJob, files: Sequence[FoldedFile], documents: NDArray[np.int32]
+) -> tuple[Prefixed, NDArray[np.int64]]:
+    """Return the rows of some documents, ascending, and the document of each row."""
+    parts = []
+    for file in files:
+        part = read_folded(job, file)
+        at = np.minimum(np.searchsorted(documents, part.documents), len(documents) - 1)
+        wanted = np.flatnonzero(documents[at] == part.documents)
+        if len(wanted):
+            parts.append(FoldedRows(_taken(part.rows, wanted), part.documents[wanted], part.repeated[wanted]))
+    found = concatenated_rows(parts)
+    return found.rows, found.documents
+
+
+def _taken(rows: Prefixed, wanted: NDArray[np.int64]) -> Prefixed:
+    """Return some rows, ascending."""
+    indptr, entries = take_rows(rows.indptr, wanted)
+    starts, tokens = take_rows(rows.starts, wanted)
+    return Prefixed(
+        indptr,
+        rows.ids[entries],
+        rows.counts[entries],
+        rows.lengths[wanted],
+        rows.shortest[wanted],
+        rows.shared[wanted],
+        starts,
+        rows.tokens[tokens],
+    )
+
+
+@resumable("compared")
+def compare(task: Comparison, out: Writer) -> None:
+    """Write the most similar leader of a round for the units of a file: those that are covered, and later ones."""
+    job, known = task.job, task.job.result("units")
+    covered = job.result("covered", task.round).mapped("covered", np.bool_)
+    part = read_folded(job, task.file)
+    at, row_of = _units_of(known.mapped("documents", np.int32), part.documents)
+    numbers = known.mapped("order", np.int32)[at]
+    compared = covered[numbers] | (numbers >= task.start)
+    numbers, row_of = numbers[compared], row_of[compared].astype(np.int32)
+    units = Units(numbers, row_of, known.mapped("old", np.bool_)[numbers], part.documents[row_of].astype(np.int32))
+    leaders = job.leaders(task.round)
+    found = nearest_leaders(units, part.rows, leaders, job.tau, job.rule(), both=job.both, threads=task.threads)
+    some = found.number >= 0
+    out.put("units", numbers[some])
+    for name, values in found._asdict().items():
+        out.put(name, values[some] if name in ("number", "similarity") else values)

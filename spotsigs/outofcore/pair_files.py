@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import concatenated
@@ -90,7 +91,7 @@ class PairFiles:
             ]
             i, j, similarity = concatenated(parts, tuple(PAIR_COLUMNS.values()))
             parts.clear()
-            order = np.lexsort((j, i))
+            order = _in_order(i, j)
             # in the types of `Pairs`, so that kernels are compiled once
             yield i[order].astype(np.int32), j[order].astype(np.int32), similarity[order]
 
@@ -105,8 +106,13 @@ class PairFiles:
 
 def write_pairs(path: Path, i: IntArray, j: IntArray, similarity: FloatArray) -> None:
     """Write a store of pairs, sorted by (i, j)."""
-    order = np.lexsort((j, i))
+    order = _in_order(i, j)
     with writing(path, "pairs") as out:
         for (name, kind), values in zip(PAIR_COLUMNS.items(), (i, j, similarity), strict=True):
             out.put(name, values[order].astype(kind, copy=False))
         out.facts = {"pairs": len(order)}
+
+
+def _in_order(i: IntArray, j: IntArray) -> NDArray[np.int64]:
+    """Return the order of pairs by (i, j); no pair occurs twice."""
+    return np.argsort(i.astype(np.int64) << 32 | j)

@@ -324,7 +324,16 @@ class Store:
 
     def _leaders(self, made: str, options: LeaderOptions) -> tuple[Clusters, Pairs]:
         """Find leaders among vectors, unless another run has replaced them."""
-        result = leaders_on_disk(self.vectors, self.method.threshold, options, memory=self.budget)
+        result = leaders_on_disk(
+            self.vectors,
+            self.folder / "leaders",
+            self.method.threshold,
+            options,
+            self.engine,
+            memory=self.budget,
+            contents=self.folder / "contents" if options.rule.least > 0 else None,
+        )
+        end_workers()  # what follows uses memory for each document
         self._require_unchanged(made)
         return result
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import join as naive_join
-from stores import save_vectors
+from stores import save_contents, save_vectors
 from strategies import TAUS, borderline_collections, by_rows, collections, examples, vectors_of
 
 from spotsigs import cluster
@@ -23,6 +23,10 @@ from spotsigs.outofcore.leaders import leaders_on_disk
 from spotsigs.records import MOST_PAIRS, Pairs, Vectors
 from spotsigs.signatures.contained import NO_RULE, Contents
 from spotsigs.storage.exact_duplicates import ExactDuplicates
+from spotsigs.workers.engines import Serial
+
+MEMORY = 10_000
+"""Memory of a task in which a round has few rows."""
 
 
 def sets_of(n, draw):
@@ -95,7 +99,10 @@ def require_same(clusters, expected):
 def require_same_on_disk(clusters, pairs, rows, tau, exact_duplicates, options):
     with tempfile.TemporaryDirectory() as folder:
         save_vectors(Path(folder, "v"), rows, exact_duplicates=exact_duplicates)
-        actual, listed = leaders_on_disk(Path(folder, "v"), tau, options, memory=1000)
+        contents = save_contents(Path(folder, "c"), options.rule.contents) if options.rule.least > 0 else None
+        actual, listed = leaders_on_disk(
+            Path(folder, "v"), Path(folder, "l"), tau, options, Serial(), memory=MEMORY, contents=contents
+        )
     require_same(actual, clusters)
     assert by_rows(listed) == by_rows(pairs)
     assert listed.shared.tolist() == pairs.shared.tolist()

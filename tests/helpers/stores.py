@@ -75,6 +75,14 @@ def save_vectors(folder, vectors, exact_duplicates=None):
         store.facts = {"rows": len(rows), "n_signatures": n}
 
 
+def save_contents(folder, contents):
+    """Write contents in memory as a store, and return its path."""
+    with writing(folder, "contents") as store:
+        store.put("indptr", np.asarray(contents.indptr, np.int64))
+        store.put("hashes", contents.hashes)
+    return folder
+
+
 def on_disk(folder, pairs, files, rng):
     """Distribute pairs over files, each sorted."""
     which = rng.integers(0, files, len(pairs))

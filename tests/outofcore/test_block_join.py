@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from naive import prefixes as naive_prefixes
 from naive.join import self_join as naive_join
 from stores import Elsewhere, StopsAt, edited_copies, save_vectors, segments_of
 from strategies import TAUS, borderline_collections, collections, examples, is_long, triples, vectors_of
@@ -17,16 +18,10 @@ from spotsigs.errors import InputError
 from spotsigs.matching.bounds import rarity_classes
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.join_driver import Stages, rows_with_partners
+from spotsigs.matching.prefix_index import bounds_of
 from spotsigs.matching.prefix_join import self_join
-from spotsigs.outofcore.block_join import (
-    JoinJob,
-    RowSpan,
-    count_entries,
-    cut_blocks,
-    join_store,
-    pairs_of_blocks,
-    read_block,
-)
+from spotsigs.outofcore.block_join import cut_blocks, join_store, pairs_of_blocks
+from spotsigs.outofcore.folded_rows import FoldedFile, RowJob, fold, read_folded
 from spotsigs.outofcore.vectorize import build_vectors
 from spotsigs.records import Corpus, DocumentColumns, Signatures, Vectors
 from spotsigs.signatures.idf import IdfFilter
@@ -35,7 +30,7 @@ from spotsigs.workers.engines import Serial
 
 SMALL = 20_000
 LARGE = 10**9
-BUDGETS = st.sampled_from([1_500, 6_000, 10**8])
+BUDGETS = st.sampled_from([4_000, 10_000, 10**8])
 
 
 def joined(folder, rows, tau, memory, new_from=0, engine=None):
@@ -101,32 +96,44 @@ def rarity(frequency):
     return min(2 * doublings - 1 + (frequency >= 1.5 * 2**doublings), 63)
 
 
-@examples(30, long=400)
-@given(documents=collections(largest=20), tau=st.sampled_from([0.1, *TAUS]), memory=BUDGETS)
-def test_rows_are_read_with_one_entry_for_what_no_other_row_has(tmp_path_factory, documents, tau, memory):
-    """And only those that share enough with all others; a block has the rows between those of its neighbours."""
-    folder, rows = tmp_path_factory.mktemp("j"), vectors_of(documents)
+def folded(folder, rows, tau, memory, new_from=0):
+    """Return the files of folded rows, and the rows of each."""
     save_vectors(folder / "v", rows)
-    stored = open_vectors(folder / "v")
-    job = JoinJob(store=str(folder / "v"), folder=str(folder), checksum="", tau=tau, new_from=0, memory=memory)
-    count_entries(RowSpan(job, 0, 0, len(rows)))
-    columns = job.result("sizes", 0).whole("sizes", np.int32), stored.vectors.lengths, stored.rows
-    read = [read_block(job, block) for block in cut_blocks(*columns, memory=memory, new_from=0)]
-    found = {d: part.vectors.row(r) for part in read for r, d in enumerate(part.documents.tolist())}
+    paths = {"store": str(folder / "v"), "folder": str(folder / "p")}
+    job = RowJob(**paths, checksum="", tau=tau, new_from=new_from, memory=memory)
+    files = fold(job, Serial())
+    return files, [read_folded(job, file) for file in files]
+
+
+@examples(30, long=400)
+@given(documents=collections(largest=20), tau=st.sampled_from([0.1, *TAUS]), memory=BUDGETS, new_from=st.integers(0, 9))
+def test_rows_are_folded_once(tmp_path_factory, documents, tau, memory, new_from):
+    """Rows that share enough with all others, without what no other row has, with the prefix by its definition."""
     frequency = Counter(s for document in documents for s in document)
+    found = {}
+    for file, part in zip(
+        *folded(tmp_path_factory.mktemp("j"), vectors_of(documents), tau, memory, new_from), strict=True
+    ):
+        rows, before = part.rows, None
+        assert rows.lengths.tolist() == sorted(rows.lengths.tolist())
+        assert (rows.lengths[0], rows.lengths[-1], len(rows.ids)) == (file.shortest, file.longest, file.entries)
+        for r, d in enumerate(part.documents.tolist()):
+            span = slice(rows.indptr[r], rows.indptr[r + 1])
+            shared = dict(zip(rows.ids[span].tolist(), rows.counts[span].tolist(), strict=True))
+            assert shared == {s: count for s, count in documents[d].items() if frequency[s] > 1}
+            length, tokens = sum(documents[d].values()), rows.tokens[rows.starts[r] : rows.starts[r + 1]].tolist()
+            size = bounds_of(np.array([length]), tau)[2][0]
+            expected = naive_prefixes.prefix(documents[d], {s: rarity(f) for s, f in frequency.items()}, size)
+            assert [(t >> 32, t >> 16 & 0xFFFF, t & 0xFFFF) for t in tokens] == expected
+            assert file.new == (d >= new_from)
+            assert part.repeated[r] == ((length, shared) == before)
+            before, found[d] = (length, shared), shared
     for d, document in enumerate(documents):
-        shared = {s: count for s, count in document.items() if frequency[s] > 1}
-        own = sum(document.values()) - sum(shared.values())
-        if d in found:
-            ids, counts = (column.tolist() for column in found[d])
-            folded = dict(zip(ids, counts, strict=True))
-            assert {s: count for s, count in folded.items() if frequency[s] > 1} == shared
-            assert [count for s, count in folded.items() if frequency[s] == 1] == [own] * (own > 0)
-        else:
-            assert sum(shared.values()) / max(sum(document.values()), 1) < tau or not document
-    sizes = dict(zip(stored.rows.tolist(), columns[0].tolist(), strict=True))
-    assert sizes == {d: len(found[d][0]) if d in found else 0 for d in range(len(documents))}
-    assert [d for part in read for d in part.documents.tolist()] == [d for d in stored.rows.tolist() if d in found]
+        if d not in found:
+            assert (
+                sum(n for s, n in document.items() if frequency[s] > 1) / max(sum(document.values()), 1) < tau
+                or not document
+            )
 
 
 @given(
@@ -135,19 +142,14 @@ def test_rows_are_read_with_one_entry_for_what_no_other_row_has(tmp_path_factory
 )  # fmt: skip
 def test_every_two_rows_that_can_be_similar_are_in_one_pair_of_blocks(lengths, tau, new, memory):
     n = len(lengths)
-    documents = np.argsort(np.argsort(new[:n], kind="stable"), kind="stable")
-    new_from = n - sum(new[:n])
-    lengths = np.array(lengths, np.int64)
-    blocks = cut_blocks((lengths > 0).astype(np.int32), lengths, documents, memory=memory, new_from=new_from)
+    files = [FoldedFile(k, new[k], 1, length, length, length, length) for k, length in enumerate(lengths) if length]
     met = Counter()
-    for a, b in pairs_of_blocks(blocks, tau):
-        one, other = (
-            [r for r in range(block.begin, block.end) if (documents[r] >= new_from) == block.new] for block in (a, b)
-        )
+    for a, b in pairs_of_blocks(cut_blocks(files, memory=memory), tau):
+        one, other = ([file.number for file in block.files] for block in (a, b))
         met.update({(min(x, y), max(x, y)) for x in one for y in other if x != y})
     for x in range(n):
         for y in range(x + 1, n):
-            wanted = documents[x] >= new_from or documents[y] >= new_from
+            wanted = new[x] or new[y]
             if lengths[x] and wanted and lengths[x] / lengths[y] >= tau:
                 assert met[x, y] == 1
             elif not wanted:
@@ -196,7 +198,7 @@ def test_a_join_may_stop_at_any_task(tmp_path):
         assert written(folder) == files
     assert stops > 15 // step
     names = {p.name for p in (tmp_path / "p").iterdir()}
-    assert "joined" not in names
+    assert not {"joined", "folded"} & names
 
 
 @pytest.mark.long

@@ -1,0 +1,501 @@
+"""Kernels of rows with prefixes: pairs of two blocks of rows, leaders of a batch, and the nearest leader of a row.
+
+An inverted index has postings of the prefixes of some rows. `find_pairs` compares other rows with all of them. For
+clusters, the rows of a *batch* come in order of priority: `find_leaders` compares each with the leaders before it, of
+which alone the index has postings, and `find_nearest` compares any rows with all leaders. No similar pair of two rows
+that are no leaders is generated, so that the work of a large cluster is that of its rows. docs/bounds.md has the
+bounds.
+
+Bit layouts, the highest bits first::
+
+    token, uint64      signature (32) | position (16) | weight inside the prefix (16)
+    posting, 4 int32   unit | length | weight from the token on | old (1) | shared weight (8) | weight (8)
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.arrays.kernel import kernel
+from spotsigs.arrays.parallel import bit_count, prefetch
+from spotsigs.matching.join_kernels import MAX_CLASSES, MIX_1, MIX_2, Rows
+from spotsigs.signatures.contained import RemovalRule, may_remove
+
+MAX_POSITION = 2**16 - 1  # larger positions are stored as this one: the bound of a smaller position prunes less
+MAX_SHARED = 255  # larger shared weights are stored as this one: no bound requires more
+MAX_LENGTH = 2**31 - 1  # larger lengths are stored as this one: no bound prunes more
+NO_LIMIT = 2**40
+AHEAD = 8  # distance of prefetching, in tokens
+LINE, LINES = 16, 3  # entries in a cache line, and lines of a row that are prefetched
+LONG_LIST = 16  # postings from which on a binary search finds the first one that is long enough
+SLACK = 0.001  # more than products of sums of two lengths and a quotient of the threshold are rounded by
+HALF = np.uint64(32)
+
+
+class Prefixed(NamedTuple):
+    """Rows, and the prefix of each: its rarest signatures, in which every similar pair shares some weight.
+
+    Signatures that no other row has may be left out of the entries, but count for the lengths.
+    """
+
+    indptr: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+    shortest: NDArray[np.int64]  # (n,) length of the shortest partner
+    shared: NDArray[np.int64]  # (n,) weight that a pair shares in the prefixes whose shorter row this is
+    starts: NDArray[np.int64]  # (n + 1,) the tokens of row r are tokens[starts[r]:starts[r + 1]]
+    tokens: NDArray[np.uint64]
+
+
+class Lists(NamedTuple):
+    """Inverted index of the prefixes of some rows."""
+
+    # (2 * words,) 64 bits, one for each signature, set if a prefix has it; then the bits of all words before
+    marks: NDArray[np.uint64]
+    bounds: NDArray[np.int64]  # (2 * lists,) start of each list, and the end of the part that is in use
+    postings: NDArray[np.int32]  # (4 * capacity,)
+    ascending: bool  # the postings of each list ascend by length, then by unit
+
+
+class Units(NamedTuple):
+    """Units of a collection: sets of exact duplicates, which have one row."""
+
+    numbers: NDArray[np.int32]  # (n,) number of each unit in order of priority
+    row_of: NDArray[np.int32]  # (n,) row of each unit
+    old: NDArray[np.bool_]  # (n,) whether the unit is old; no pair of two old units counts
+    documents: NDArray[np.int32]  # (n,) document that has the signatures and the text of each unit
+
+
+class Indexed(NamedTuple):
+    """Units, and an index of all of them or of the leaders among them."""
+
+    units: Units
+    rows: Prefixed
+    listed: NDArray[np.int64]  # (rows,) tokens from this position on are not listed
+    lists: Lists
+
+
+class Scratch(NamedTuple):
+    """Scratch arrays of a thread that probes an index."""
+
+    counts: NDArray[np.uint8]  # (units,) weight that each indexed unit shares with the row; zero between rows
+    touched: NDArray[np.int32]  # (units,) units with a count
+    candidates: NDArray[np.int32]  # (units,)
+    lists: NDArray[np.int64]  # (tokens of a row,) list of each token that has one
+    tokens: NDArray[np.int64]  # (tokens of a row,) the token
+
+
+@kernel
+def keep_shared(rows: Rows, classes: Any, least: Any, kept: Any, out: Rows, out_classes: Any) -> Any:
+    """Copy the rows that share some weight at least with all others, without the signatures of class 0.
+
+    Signatures of class 0 are in no other row. ``least`` has the weight that a row needs; ``kept``, an output, tells
+    which rows have it; ``out`` has room for all rows. Return the numbers of rows and of entries that are copied.
+    """
+    m, n = 0, 0
+    out.indptr[0] = 0
+    for r in range(len(kept)):
+        shared = np.int64(0)
+        for k in range(rows.indptr[r], rows.indptr[r + 1]):
+            shared += np.int64(classes[k] > 0) * rows.counts[k]
+        kept[r] = shared >= least[r]
+        if not kept[r]:
+            continue
+        for k in range(rows.indptr[r], rows.indptr[r + 1]):
+            out.ids[n], out.counts[n], out_classes[n] = rows.ids[k], rows.counts[k], classes[k]
+            n += classes[k] > 0
+        m += 1
+        out.indptr[m] = n
+    return m, n
+
+
+@kernel
+def hash_rows(rows: Rows, out: Any) -> None:
+    """Write a hash of the entries of each row."""
+    for r in range(len(out)):
+        h = np.uint64(0)
+        for k in range(rows.indptr[r], rows.indptr[r + 1]):
+            x = (np.uint64(np.uint32(rows.ids[k])) << HALF | np.uint64(np.uint32(rows.counts[k]))) * MIX_1
+            x = (x ^ (x >> HALF)) * MIX_2
+            h += x ^ (x >> HALF)
+        out[r] = h
+
+
+@kernel
+def mark_repeated(rows: Rows, lengths: Any, out: Any) -> None:
+    """Write whether each row equals the one before."""
+    for r in range(len(out)):
+        a, b, end = rows.indptr[r - 1], rows.indptr[r], rows.indptr[r + 1]
+        same = r > 0 and lengths[r] == lengths[r - 1] and b - a == end - b
+        while same and b < end:
+            same = rows.ids[a] == rows.ids[b] and rows.counts[a] == rows.counts[b]
+            a += 1
+            b += 1
+        out[r] = same
+
+
+@kernel
+def select_prefixes(rows: Rows, lengths: Any, classes: Any, sizes: Any, begin: Any, end: Any) -> Any:
+    """Return the number of tokens in the prefix of each of the rows ``begin:end``, and the tokens.
+
+    The signatures of a row are ordered by class, rarest first, then by id. Those of class 0 occur in no other row: they
+    count for positions and have no token. A prefix has ``sizes`` units of weight; its tokens are in this order.
+    """
+    # two counting sorts: at[c] becomes the position of the next signature of class c, slot[c] the place of its token
+    at, slot = np.empty(MAX_CLASSES + 1, np.int64), np.empty(MAX_CLASSES + 1, np.int64)
+    number = np.empty(end - begin, np.int64)
+    tokens = np.empty(rows.indptr[end] - rows.indptr[begin], np.uint64)
+    n = 0
+    for r in range(begin, end):
+        first, last, before = rows.indptr[r], rows.indptr[r + 1], n
+        at[:] = 0
+        slot[:] = 0
+        at[1], slot[1] = lengths[r], n
+        for k in range(first, last):
+            if classes[k] > 0:
+                at[1] -= rows.counts[k]
+                at[classes[k] + 1] += rows.counts[k]
+                slot[classes[k] + 1] += 1
+        for c in range(1, MAX_CLASSES):
+            at[c + 1] += at[c]
+            slot[c + 1] += slot[c]
+        for k in range(first, last):
+            position = at[classes[k]]
+            if classes[k] == 0 or position >= sizes[r]:
+                continue
+            at[classes[k]] += rows.counts[k]
+            weight = min(np.int64(rows.counts[k]), sizes[r] - position, MAX_SHARED)
+            tokens[slot[classes[k]]] = np.uint64(rows.ids[k]) << HALF | np.uint64(
+                min(position, MAX_POSITION) << 16 | weight
+            )
+            slot[classes[k]] += 1
+            n += 1
+        number[r - begin] = n - before
+    return number, tokens[:n].copy()
+
+
+@kernel
+def mark_signatures(units: Units, rows: Prefixed, listed: Any, marks: Any) -> None:
+    """Set the bit of each signature that is to be listed, and count the bits of all words before."""
+    for r in units.row_of:
+        for k in range(rows.starts[r], rows.starts[r + 1]):
+            if _position(rows.tokens[k]) < listed[r]:
+                s = rows.tokens[k] >> HALF
+                marks[s >> np.uint64(6) << np.uint64(1)] |= np.uint64(1) << (s & np.uint64(63))
+    n = np.uint64(0)
+    for w in range(0, len(marks), 2):
+        marks[w + 1] = n
+        n += np.uint64(bit_count(marks[w]))
+
+
+@kernel
+def _position(token: Any) -> Any:
+    return np.int64(token >> np.uint64(16) & np.uint64(MAX_POSITION))
+
+
+@kernel
+def _list_of(marks: Any, token: Any) -> Any:
+    """Return the number of the list of a token's signature; -1 if no prefix has it."""
+    s = token >> HALF
+    at = s >> np.uint64(6) << np.uint64(1)
+    word, bit = marks[at], s & np.uint64(63)
+    if word >> bit & np.uint64(1) == 0:
+        return np.int64(-1)
+    return np.int64(marks[at + np.uint64(1)]) + bit_count(word & ((np.uint64(1) << bit) - np.uint64(1)))
+
+
+@kernel
+def _most_tokens(rows: Prefixed) -> Any:
+    most = np.int64(0)
+    for r in range(len(rows.lengths)):
+        most = max(most, rows.starts[r + 1] - rows.starts[r])
+    return most
+
+
+@kernel
+def _find_lists(rows: Prefixed, r: Any, end: Any, marks: Any, bounds: Any, lists: Any, tokens: Any) -> Any:
+    """Write the lists of the tokens of a row before a position, and the tokens; return the number of those with one."""
+    n = 0
+    first, last = rows.starts[r], rows.starts[r + 1]
+    for k in range(first, last):
+        if k + AHEAD < last:
+            prefetch(marks, np.int64(rows.tokens[k + AHEAD] >> np.uint64(38)) * 2)
+        if _position(rows.tokens[k]) >= end:
+            continue
+        t = _list_of(marks, rows.tokens[k])
+        if t >= 0:
+            prefetch(bounds, 2 * t)
+            lists[n], tokens[n] = t, k
+            n += 1
+    return n
+
+
+@kernel
+def count_postings(units: Units, rows: Prefixed, listed: Any, marks: Any, bounds: Any) -> Any:
+    """Write the start of each list, which is empty, with room for all units; return the number of postings."""
+    lists, tokens = np.empty(_most_tokens(rows), np.int64), np.empty(_most_tokens(rows), np.int64)
+    for r in units.row_of:
+        for k in range(_find_lists(rows, r, listed[r], marks, bounds, lists, tokens)):
+            bounds[2 * lists[k]] += 1
+    n = 0
+    for t in range(0, len(bounds), 2):
+        size = bounds[t]
+        bounds[t] = bounds[t + 1] = n
+        n += size
+    return n
+
+
+@kernel
+def list_units(index: Indexed, order: Any) -> None:
+    """List some units, in this order."""
+    lists, tokens = np.empty(_most_tokens(index.rows), np.int64), np.empty(_most_tokens(index.rows), np.int64)
+    for y in order:
+        _insert(index, y, lists, tokens)
+
+
+@kernel
+def _insert(index: Indexed, y: Any, lists: Any, tokens: Any) -> None:
+    rows, bounds, postings, r = index.rows, index.lists.bounds, index.lists.postings, index.units.row_of[y]
+    length, old = rows.lengths[r], np.int64(index.units.old[y])
+    found = _find_lists(rows, r, index.listed[r], index.lists.marks, bounds, lists, tokens)
+    for k in range(found):
+        prefetch(postings, 4 * bounds[2 * lists[k] + 1])
+    for k in range(found):
+        token, t = rows.tokens[tokens[k]], lists[k]
+        p = bounds[2 * t + 1]
+        bounds[2 * t + 1] = p + 1
+        postings[4 * p] = y
+        postings[4 * p + 1] = min(length, MAX_LENGTH)
+        postings[4 * p + 2] = min(length - _position(token), MAX_LENGTH)
+        postings[4 * p + 3] = old << 16 | rows.shared[r] << 8 | np.int64(token & np.uint64(0xFF))
+
+
+@kernel
+def _first_of_length(postings: Any, p: Any, end: Any, least: Any) -> Any:
+    """Return the first posting of some length at least."""
+    while p < end:
+        middle = (p + end) // 2
+        if postings[4 * middle + 1] < least:
+            p = middle + 1
+        else:
+            end = middle
+    return p
+
+
+@kernel
+def _scratch(rows: Prefixed, index: Indexed) -> Any:
+    n, most = len(index.units.row_of), _most_tokens(rows)
+    return Scratch(
+        np.zeros(n, np.uint8),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
+    )
+
+
+@kernel
+def _probe(rows: Prefixed, r: Any, old: Any, index: Indexed, stop: Any, tau: Any, scratch: Scratch) -> Any:
+    """Write the units before ``stop`` that can be similar to a row, by the weight that they share in the prefixes.
+
+    Return their number, and that of the postings that were read. A pair is dropped by a common token if what both rows
+    have from this token on, with what they were seen to share, is too little: this is the positional filter.
+    """
+    marks, bounds, postings, ascending = index.lists
+    counts = scratch.counts
+    m, n, visits = 0, 0, 0
+    found = _find_lists(rows, r, MAX_LENGTH, marks, bounds, scratch.lists, scratch.tokens)
+    for q in range(min(found, AHEAD)):
+        prefetch(postings, 4 * bounds[2 * scratch.lists[q]])
+    length = rows.lengths[r]
+    long, low, ratio = min(length, MAX_LENGTH), min(rows.shortest[r], MAX_LENGTH), tau / (1 + tau)
+    for q in range(found):
+        if q + AHEAD < found:
+            prefetch(postings, 4 * bounds[2 * scratch.lists[q + AHEAD]])
+        token = rows.tokens[scratch.tokens[q]]
+        position, weight = _position(token), np.int32(token & np.uint64(0xFF))
+        rest = length - position
+        # the length of the longest partner for which the row needs the token, or a bit more
+        reach = np.int64(min((rest + rows.shared[r] - 1 + SLACK) / ratio, NO_LIMIT)) - length
+        p, end = bounds[2 * scratch.lists[q]], bounds[2 * scratch.lists[q] + 1]
+        if ascending and end - p > LONG_LIST:
+            p = _first_of_length(postings, p, end, low)
+        visits -= p
+        while p < end:
+            y, other, others_rest, more = postings[4 * p], postings[4 * p + 1], postings[4 * p + 2], postings[4 * p + 3]
+            if ascending and (other > reach or y >= stop):
+                break
+            p += 1
+            if other < low or other > reach or (old and more >> 16):
+                continue
+            count = np.int32(counts[y])
+            # a count that is saturated may be greater
+            if count < MAX_SHARED and count + min(rest, others_rest) + SLACK < (long + other) * ratio:
+                continue
+            if count == 0:
+                scratch.touched[m] = y
+                m += 1
+            total = min(count + min(weight, more & 0xFF), MAX_SHARED)
+            counts[y] = total
+            if count < min(more >> 8 & 0xFF, rows.shared[r]) <= total:
+                scratch.candidates[n] = y
+                n += 1
+        visits += p
+    for k in range(m):
+        counts[scratch.touched[k]] = 0
+    return n, visits
+
+
+@kernel
+def _similarity(rows: Prefixed, r: Any, index: Indexed, y: Any) -> Any:
+    others, o = index.rows, index.units.row_of[y]
+    shared = _shared(rows, r, others, o)
+    return shared / (rows.lengths[r] + others.lengths[o] - shared)
+
+
+@kernel
+def _shared(a: Prefixed, r: Any, b: Prefixed, o: Any) -> Any:
+    shared, p, q, p_end, q_end = np.int64(0), a.indptr[r], b.indptr[o], a.indptr[r + 1], b.indptr[o + 1]
+    while p < p_end and q < q_end:
+        one, other = a.ids[p], b.ids[q]
+        if one == other:
+            shared += min(a.counts[p], b.counts[q])
+        p += one <= other
+        q += other <= one
+    return shared
+
+
+@kernel
+def find_pairs(
+    rows: Prefixed, repeated: Any, begin: Any, end: Any, index: Indexed, own: Any, tau: Any, out: Any
+) -> Any:
+    """Write the similar pairs of the rows ``begin:end`` and indexed rows, until the output is full.
+
+    Parameters
+    ----------
+    rows : Prefixed
+        Rows in ascending order of length.
+    repeated : ndarray of bool, shape (rows,)
+        Whether each row equals the one before. Its pairs are copied: blocks of equal rows, which are common where
+        texts differ, cost no more than their pairs.
+    index : Indexed
+        An index of rows; unit y is row y.
+    own : bool
+        The indexed rows are the same rows, and each pair is written once, with the later row first.
+    out : tuple of ndarray
+        Output: rows, indexed rows and similarities.
+
+    Returns
+    -------
+    tuple of int
+        First row that was not compared, numbers of pairs, postings read and candidates.
+    """
+    i, j, similarity = out
+    scratch, n, before = _scratch(rows, index), 0, 0
+    postings, candidates, full = 0, 0, len(i) - len(index.units.row_of)
+    for r in range(begin, end):
+        if n > full:
+            return r, n, postings, candidates
+        at = n
+        if r > begin and repeated[r]:
+            for k in range(before, at):
+                i[n], j[n], similarity[n] = r, j[k], similarity[k]
+                n += 1
+            value = _similarity(rows, r, index, r - 1) if own else 0.0  # below 1 if both have signatures of their own
+            if own and value >= tau:
+                i[n], j[n], similarity[n] = r, r - 1, value
+                n += 1
+        else:
+            m, visits = _probe(rows, r, False, index, r if own else MAX_LENGTH, tau, scratch)
+            postings += visits
+            candidates += m
+            for k in range(m):
+                o = index.rows.indptr[scratch.candidates[k]]
+                for line in range(0, LINES * LINE, LINE):
+                    prefetch(index.rows.ids, o + line)
+                    prefetch(index.rows.counts, o + line)
+            for k in range(m):
+                value = _similarity(rows, r, index, scratch.candidates[k])
+                if value >= tau:
+                    i[n], j[n], similarity[n] = r, scratch.candidates[k], value
+                    n += 1
+        before = at
+    return end, n, postings, candidates
+
+
+@kernel
+def find_leaders(batch: Indexed, tau: Any, rule: RemovalRule, covered: Any) -> None:
+    """Mark as covered each unit that is similar to an earlier leader and may be removed for it; list the leaders.
+
+    Units that are covered on entry are no leaders. Old ones that are not are leaders, and come first.
+    """
+    units, rows = batch.units, batch.rows
+    scratch = _scratch(rows, batch)
+    for y in range(len(units.row_of)):
+        if covered[y]:
+            continue
+        if not units.old[y]:
+            r = units.row_of[y]
+            m, _ = _probe(rows, r, False, batch, MAX_LENGTH, tau, scratch)
+            for k in range(m):
+                leader = scratch.candidates[k]
+                value = _similarity(rows, r, batch, leader)
+                if value >= tau and may_remove(rule, units.documents[y], units.documents[leader], value):
+                    covered[y] = True
+                    break
+        if not covered[y]:
+            _insert(batch, y, scratch.lists, scratch.tokens)
+
+
+@kernel
+def find_nearest(
+    rows: Prefixed, units: Units, begin: Any, end: Any, index: Indexed, tau: Any, rule: RemovalRule, both: Any
+) -> Any:
+    """Return the nearest leader for which each of the units ``begin:end`` may be removed, and the similarity.
+
+    The nearest one is the most similar one, among equals the first; its number is -1 if there is none. With ``both``,
+    return also the nearest of the units of each leader; a rule whose contents count is out of the question then,
+    because it is not symmetric.
+    """
+    scratch = _scratch(rows, index)
+    nearest, similarity = np.full(end - begin, -1, np.int32), np.full(end - begin, np.nan)
+    m = len(index.units.row_of) if both else 0
+    of_leaders, similarity_of_leaders = np.full(m, -1, np.int32), np.full(m, np.nan)
+    for x in range(begin, end):
+        u, r, at = units.numbers[x], units.row_of[x], x - begin
+        m, _ = _probe(rows, r, units.old[x], index, MAX_LENGTH, tau, scratch)
+        for k in range(m):
+            leader = scratch.candidates[k]
+            y = index.units.numbers[leader]
+            value = _similarity(rows, r, index, leader)
+            if value < tau or not (both or _is_nearer(at, y, value, nearest, similarity)):
+                continue  # before texts are compared
+            if may_remove(rule, units.documents[x], index.units.documents[leader], value):
+                _take_nearest(at, y, value, nearest, similarity)
+                if both:
+                    _take_nearest(leader, u, value, of_leaders, similarity_of_leaders)
+    return nearest, similarity, of_leaders, similarity_of_leaders
+
+
+@kernel
+def _is_nearer(u: Any, y: Any, value: Any, nearest: Any, similarity: Any) -> Any:
+    return nearest[u] < 0 or value > similarity[u] or (value == similarity[u] and y < nearest[u])
+
+
+@kernel
+def _take_nearest(u: Any, y: Any, value: Any, nearest: Any, similarity: Any) -> None:
+    if _is_nearer(u, y, value, nearest, similarity):
+        nearest[u], similarity[u] = y, value
+
+
+@kernel
+def merge_nearest(units: Any, nearest: Any, similarity: Any, out: Any) -> None:
+    """Take the nearest leaders of some units into arrays of all units, where they are nearer."""
+    of_all, similarity_of_all = out
+    for k in range(len(units)):
+        if nearest[k] >= 0:
+            _take_nearest(units[k], nearest[k], similarity[k], of_all, similarity_of_all)
