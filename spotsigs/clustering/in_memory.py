@@ -69,6 +69,16 @@ def by_leaders(
     return Grouped(groups, pairs, pairs)
 
 
+class TextTasks(NamedTuple):
+    """Functions that read the texts of documents when they are called; None for texts that were not kept."""
+
+    lost: Callable[[NDArray[np.bool_], int], Any] | None = None
+    """Measures the text lost, see `spotsigs.evaluation.text_lost`, from which documents are kept and how many hashes
+    are counted at most."""
+    contents: Callable[[], Contents] | None = None
+    """Returns the phrases of the documents, see `spotsigs.signatures.contained`."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Matched(Generic[PairsT]):
     """Matched collection, in memory or on disk.
@@ -98,11 +108,8 @@ class Matched(Generic[PairsT]):
         Number of the first document that this run added to a store, or that is none of a reference; 0 if all are new.
     joined_at : float or None
         Threshold of the earlier join that has these pairs and times; None for a join of its own.
-    lost : callable, optional
-        Measures the text lost by tasks, from which documents are kept and the most hashes that are counted, see
-        `spotsigs.evaluation.text_lost`.
-    contents : callable, optional
-        Returns the phrases of the documents, see `spotsigs.signatures.contained`.
+    texts : TextTasks
+        Measures what the texts of the documents share.
     """
 
     doc_ids: Sequence[str]
@@ -116,8 +123,7 @@ class Matched(Generic[PairsT]):
     listed: bool = True
     new_from: int = 0
     joined_at: float | None = None
-    lost: Callable[[NDArray[np.bool_], int], Any] | None = None
-    contents: Callable[[], Contents] | None = None
+    texts: TextTasks = field(default_factory=TextTasks)
 
     @cached_property
     def n_reference(self) -> int:
@@ -138,8 +144,8 @@ class Matched(Generic[PairsT]):
             rule = rule._replace(least_bound=min(LEAST_BOUND, LEAST_BOUND if tau is None else tau))
         if least > 0 and len(sections) == len(self.exact_duplicates) and sections.any():
             rule = rule._replace(sections=sections[self.exact_duplicates.first], section_tau=SECTION_TAU)
-        if least > 0 and texts and self.contents is not None:
-            rule = rule._replace(contents=self.contents(), least=float(least))
+        if least > 0 and texts and self.texts.contents is not None:
+            rule = rule._replace(contents=self.texts.contents(), least=float(least))
         return rule
 
     @cached_property
@@ -293,7 +299,7 @@ class Joined:
             group=group,
             skipped=known.signatures.skipped,
             new_from=known.signatures.n_reference,
-            contents=None if known.signatures.phrases is None else lambda: self.contents,
+            texts=TextTasks(contents=None if known.signatures.phrases is None else lambda: self.contents),
             **more,
         )
 

@@ -79,7 +79,7 @@ class Indexed(NamedTuple):
     lists: Lists
 
 
-class Scratch(NamedTuple):
+class ProbeScratch(NamedTuple):
     """Scratch arrays of a thread that probes an index."""
 
     counts: NDArray[np.uint8]  # (units,) weight that each indexed unit shares with the row; zero between rows
@@ -289,7 +289,7 @@ def _first_of_length(postings: Any, p: Any, end: Any, least: Any) -> Any:
 @kernel
 def _scratch(rows: Prefixed, index: Indexed) -> Any:
     n, most = len(index.units.row_of), _most_tokens(rows)
-    return Scratch(
+    return ProbeScratch(
         np.zeros(n, np.uint8),
         np.empty(n, np.int32),
         np.empty(n, np.int32),
@@ -299,7 +299,7 @@ def _scratch(rows: Prefixed, index: Indexed) -> Any:
 
 
 @kernel
-def _probe(rows: Prefixed, r: Any, old: Any, index: Indexed, stop: Any, tau: Any, scratch: Scratch) -> Any:
+def _probe(rows: Prefixed, r: Any, old: Any, index: Indexed, stop: Any, tau: Any, scratch: ProbeScratch) -> Any:
     """Write the units before ``stop`` that can be similar to a row, by the weight that they share in the prefixes.
 
     Return their number, and that of the postings that were read. A pair is dropped by a common token if what both rows

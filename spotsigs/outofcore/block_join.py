@@ -54,7 +54,7 @@ BYTES_A_ROW = 80
 """Bytes of a row."""
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """New or old documents: some files of their rows, and their least and greatest length."""
 
     files: tuple[FoldedFile, ...]
@@ -68,8 +68,8 @@ class PairOfBlocks(NamedTuple):
 
     job: RowJob
     number: int
-    a: Block
-    b: Block
+    a: RowBlock
+    b: RowBlock
     threads: int
 
 
@@ -143,7 +143,7 @@ def _join_pairs(job: RowJob, engine: Engine) -> dict[str, Any]:
     return {"stores": stores, "counters": counters}
 
 
-def cut_blocks(files: Sequence[FoldedFile], *, memory: int) -> list[Block]:
+def cut_blocks(files: Sequence[FoldedFile], *, memory: int) -> list[RowBlock]:
     """Group files of new rows and files of old rows into blocks whose index fits into the memory of a task."""
     blocks = []
     for new in (True, False):
@@ -153,11 +153,11 @@ def cut_blocks(files: Sequence[FoldedFile], *, memory: int) -> list[Block]:
         ]
         for start, stop in entry_spans(row_starts(costs), memory - memory // 4):  # the rest is for pairs
             some = tuple(group[start:stop])
-            blocks.append(Block(some, new, some[0].shortest, some[-1].longest))
+            blocks.append(RowBlock(some, new, some[0].shortest, some[-1].longest))
     return blocks
 
 
-def pairs_of_blocks(blocks: Sequence[Block], tau: float) -> list[tuple[Block, Block]]:
+def pairs_of_blocks(blocks: Sequence[RowBlock], tau: float) -> list[tuple[RowBlock, RowBlock]]:
     """Return the pairs of blocks, each also with itself, that can have a pair of rows which counts."""
     return [
         (a, b)
@@ -231,7 +231,7 @@ def _pairs_within(
                     yield pairs
 
 
-def _index_of(job: RowJob, block: Block, *, ordered: bool) -> tuple[Indexed, FoldedRows]:
+def _index_of(job: RowJob, block: RowBlock, *, ordered: bool) -> tuple[Indexed, FoldedRows]:
     """Return the index of a block and its rows; if ``ordered``, for partners that are not shorter."""
     folded = concatenated_rows([read_folded(job, file) for file in block.files])
     listed = of_longer(folded.rows, job.tau) if ordered else None

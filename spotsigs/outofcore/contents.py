@@ -69,7 +69,7 @@ class ContentsJob(Job):
     marked: bool
 
 
-class Batch(NamedTuple):
+class PhraseBatch(NamedTuple):
     """A task: some segments, with the phrases of their documents and with the signatures that are compared."""
 
     job: ContentsJob
@@ -94,14 +94,14 @@ def _write(folder: Path, outlines: Blocks, segments: Blocks, engine: Engine, *, 
     most = max(-(-int(entries[-1]) // TASKS), LEAST_ENTRIES)
     of_outlines, of_segments = (tuple(map(absolute, part.folders)) for part in (outlines, segments))
     spans = list(entry_spans(entries, most))
-    batches = [Batch(job, k, of_outlines[i:j], of_segments[i:j]) for k, (i, j) in enumerate(spans)]
+    batches = [PhraseBatch(job, k, of_outlines[i:j], of_segments[i:j]) for k, (i, j) in enumerate(spans)]
     list(run_tasks(engine, find_contents, batches, "phrases", rows=int(outlines.sizes().sum())))
     list(run_tasks(engine, merge, [Merge(job, absolute(folder), len(batches), made_of)], "merging phrases"))
     remove_tree(job.path())
 
 
 @resumable("contents")
-def find_contents(batch: Batch, out: Writer) -> None:
+def find_contents(batch: PhraseBatch, out: Writer) -> None:
     """Write the contents of the documents of some segments."""
     sizes: list[NDArray[np.int64]] = []
     outlines, segments = (Blocks(tuple(map(as_path, part))) for part in (batch.outlines, batch.segments))

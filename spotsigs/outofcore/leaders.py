@@ -117,7 +117,7 @@ class Round(NamedTuple):
     files: tuple[FoldedFile, ...]
 
 
-class Comparison(NamedTuple):
+class LeaderComparison(NamedTuple):
     """A task: compare a file of rows with the leaders of a round; units from ``start`` on are of later rounds."""
 
     job: LeaderJob
@@ -221,7 +221,9 @@ def _run_rounds(job: LeaderJob, state: Undecided, options: LeaderOptions, engine
         start = int(numbers[-1]) + 1
         job.checkpoint("covered", number, work=lambda out: out.put("covered", state.covered))
         threads = 1 if engine.processes else None
-        tasks = [Comparison(job, number * len(files) + k, number, start, file, threads) for k, file in enumerate(files)]
+        tasks = [
+            LeaderComparison(job, number * len(files) + k, number, start, file, threads) for k, file in enumerate(files)
+        ]
         leaders = numbers[~state.covered[numbers]]
         done = run_tasks(engine, compare, tasks, "comparing with leaders", rows=len(sizes))
         for task, _ in zip(tasks, done, strict=True):
@@ -329,7 +331,7 @@ def _taken(rows: Prefixed, wanted: NDArray[np.int64]) -> Prefixed:
 
 
 @resumable("compared")
-def compare(task: Comparison, out: Writer) -> None:
+def compare(task: LeaderComparison, out: Writer) -> None:
     """Write the most similar leader of a round for the units of a file: those that are covered, and later ones."""
     job, known = task.job, task.job.result("units")
     covered = job.result("covered", task.round).mapped("covered", np.bool_)

@@ -15,7 +15,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from spotsigs.clustering.in_memory import Matched, by_leaders, by_pairs
+from spotsigs.clustering.in_memory import Matched, TextTasks, by_leaders, by_pairs
 from spotsigs.clustering.leaders import LeaderOptions
 from spotsigs.contracts import Collection, CollectionScheme
 from spotsigs.errors import InputError, counted, option, reason, require, system_errors
@@ -310,8 +310,10 @@ class Store:
             listed=listed,
             skipped=skipped,
             new_from=new_from,
-            lost=self._grams(outlines).text_lost if outlines.has_grams else None,
-            contents=partial(self._contents, outlines, segments) if self.method.reads_phrases else None,
+            texts=TextTasks(
+                lost=self._grams(outlines).text_lost if outlines.has_grams else None,
+                contents=partial(self._contents, outlines, segments) if self.method.reads_phrases else None,
+            ),
         )
 
     def _grams(self, outlines: Blocks) -> StoredGrams:

@@ -180,7 +180,7 @@ class VectorJob(Job):
     ranges: int
 
 
-class Batch(NamedTuple):
+class VectorBatch(NamedTuple):
     """A task: some segments, the number of their first document, and the documents that are compared."""
 
     job: VectorJob
@@ -235,7 +235,7 @@ def _segment_batches(
     compared: NDArray[np.bool_] | None,
     sizes: NDArray[np.int64],
     entries: NDArray[np.int64],
-) -> Iterator[Batch]:
+) -> Iterator[VectorBatch]:
     """Group segments up to a number of entries and documents; a larger one is a batch of its own."""
     weights = entries + sizes
     most = _task_size(weights, job.memory // (2 * BYTES_AN_ENTRY))
@@ -244,10 +244,10 @@ def _segment_batches(
     for number, (start, stop) in enumerate(entry_spans(before, most)):
         first, last = int(rows[start]), int(rows[stop])
         counted = None if compared is None else compared[first:last]
-        yield Batch(job, number, first, tuple(map(absolute, folders[start:stop])), counted)
+        yield VectorBatch(job, number, first, tuple(map(absolute, folders[start:stop])), counted)
 
 
-def _find_vocabulary(job: VectorJob, batches: Sequence[Batch], engine: Engine) -> None:
+def _find_vocabulary(job: VectorJob, batches: Sequence[VectorBatch], engine: Engine) -> None:
     """Run the rounds that find the vocabulary; write the id of the first signature of each range."""
     list(run_tasks(engine, scatter, batches, "counting", rows=job.documents))
     ranges = [HashRange(job, k, len(batches)) for k in range(job.ranges)]
@@ -263,7 +263,7 @@ def _find_vocabulary(job: VectorJob, batches: Sequence[Batch], engine: Engine) -
 
 
 @resumable("scattered")
-def scatter(batch: Batch, out: Writer) -> None:
+def scatter(batch: VectorBatch, out: Writer) -> None:
     """Write the distinct hashes of a batch, and the index of the hash of each entry."""
     hashes = np.concatenate([np.array(block.hashes) for block in batch.blocks("hashes")])  # a mapped file is open
     order = np.argsort(hashes)
@@ -306,7 +306,7 @@ def tally(task: HashRange, out: Writer) -> None:
 
 
 @resumable("numbered")
-def number(batch: Batch, out: Writer) -> None:
+def number(batch: VectorBatch, out: Writer) -> None:
     """Write the rows of a batch by length, and the offsets of each length."""
     job = batch.job
     ids, classes = _numbers_of(batch)
@@ -325,7 +325,7 @@ def number(batch: Batch, out: Writer) -> None:
     out.put("rows", batch.first + order)
 
 
-def _numbers_of(batch: Batch) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+def _numbers_of(batch: VectorBatch) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """Return the id of the signature of each entry, -1 if it is dropped, and the class of its frequency."""
     job = batch.job
     scattered = job.result("scattered", batch.number)

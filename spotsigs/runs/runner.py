@@ -223,8 +223,8 @@ def _text_lost(result: Result, run: Run) -> TextLost | None:
     if matched.new_from and run.documents is run.collection:
         return None
     most_bytes, kept = MOST_BYTES if run.memory is None else run.memory // 16, result.decisions.kept
-    if matched.lost is not None:
-        lost: TextLost | None = matched.lost(kept, run.grams)
+    if matched.texts.lost is not None:
+        lost: TextLost | None = matched.texts.lost(kept, run.grams)
         return lost
     if matched.signatures.has_grams:
         grams = matched.signatures.grams()

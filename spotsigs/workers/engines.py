@@ -182,6 +182,11 @@ def _executor(workers: int) -> Any:
 
     # a worker that was idle for so long ends and is replaced on demand, which a user need not know
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
+    # paths of tasks are relative to the folder of the caller: a pool of another folder ends, and another one starts
+    folder = os.getcwd()
+    if [folder] != _FOLDER:
+        end_workers()
+        _FOLDER[:] = [folder]
     pool = get_reusable_executor(
         max_workers=workers, env=_ONE_THREAD, timeout=300, initializer=end_with, initargs=(os.getpid(),)
     )
@@ -191,6 +196,9 @@ def _executor(workers: int) -> Any:
 
 _POOL: list[Any] = []
 """The pool of `Processes`, once it has been used."""
+
+_FOLDER: list[str] = []
+"""Working folder of the workers of that pool, which is that of the caller when they started."""
 
 
 def end_workers() -> None:

@@ -259,7 +259,7 @@ def test_the_largest_or_smallest_score_is_kept_and_a_url_is_the_id(tmp_path, for
         assert done.returncode == 0, done.stderr
         assert done.stderr.count("ids and sites are those of the column url; --id COLUMN names another") == 1
         kept = (tmp_path / f"{out}-results" / "kept.csv").read_text().splitlines()[1:]
-        assert kept == [f"{SCORES['url'][row]},yes" for row in sorted([first, 3])]
+        assert kept == [f"{SCORES['url'][row]},yes,en" for row in sorted([first, 3])]
         assert "pages without a score that is a number come last: see unscored.csv" in done.stdout
         unscored = (tmp_path / f"{out}-results" / "unscored.csv").read_text().splitlines()[1:]
         assert unscored == ["http://x1.org/1,", "http://x1.org/3,x"]
