@@ -52,9 +52,9 @@ def test_pages_compared_with_a_reference_are_those_of_brute_force(drawn, tau, me
 
 
 def stories(rng, n):
-    """Draw pages of two or three of few sentences; some are equal."""
+    """Draw pages of one to three of few sentences, each of which has enough spots; some pages are equal."""
     words = [f"w{k}" for k in range(200)]
-    sentences = [" ".join(f"the {word}" for word in rng.choice(words, 5)) for _ in range(9)]
+    sentences = [" ".join(f"the {word}" for word in rng.choice(words, 20)) for _ in range(9)]
     return [". ".join(sentences[s] for s in rng.permutation(9)[: rng.integers(1, 4)]) for _ in range(n)]
 
 
