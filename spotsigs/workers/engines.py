@@ -6,6 +6,7 @@ import atexit
 import multiprocessing
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -233,7 +234,11 @@ def run_alone(function: Callable[[], Result], limit: float | None = None) -> Res
 
 
 def end_with(parent: int) -> None:
-    """End this process, a worker, within two seconds of its parent, which a thread checks every second."""
+    """End this process, a worker, within two seconds of its parent, which a thread checks every second.
+
+    A terminal interrupts all processes of a command. The parent decides what ends then, so workers ignore it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 
