@@ -35,10 +35,10 @@ MIN_CONTAINED = 0.3
 """Least fraction of the text of a removed page that the kept one contains, see `spotsigs.signatures.contained`."""
 
 LANGUAGE = "auto"
-"""Language of the pages by default: that of each page is detected."""
+"""Language of the pages by default: the language of each page is detected."""
 
 AUTO = "auto"
-"""Value of an end of the IDF band that is that of the collection."""
+"""Value of an end of the IDF band for which the collection decides."""
 
 
 class Door(Enum):
@@ -294,7 +294,7 @@ OPTIONS = (
         form="NUMBER",
         defaults={COMMAND: 0.0, FUNCTION: 0.0, RUN: AUTO},
         help="Leave out signatures that are less rare than this, from 0 to 1.",
-        notes={RUN: "The default is that of the collection: 0.2."},
+        notes={RUN: "The collection decides by default: 0.2."},
         verbs=INPUT,
         functions=OF_METHOD,
         within="[0, 1]",
@@ -304,7 +304,7 @@ OPTIONS = (
         form="NUMBER",
         defaults={COMMAND: 1.0, FUNCTION: 1.0, RUN: AUTO},
         help="Leave out signatures that are rarer than this, from 0 to 1.",
-        notes={RUN: "The default is that of the collection: 0.85, the paper's, for data=gold, and 1 for others."},
+        notes={RUN: "The collection decides by default: 0.85, the paper's value, for data=gold, and 1 for others."},
         verbs=INPUT,
         functions=OF_METHOD,
         within="[0, 1]",
@@ -333,8 +333,8 @@ OPTIONS = (
         name="duplicates",
         form="text|content|off",
         defaults={FUNCTION: "text", RUN: "text"},
-        help="Choose which documents are exact duplicates: those of the same content or visible text, those of the "
-        "same content, or none.",
+        help="Choose which documents are exact duplicates: documents of the same content or visible text, documents of "
+        "the same content, or none.",
         functions=OF_METHOD,
     ),
     Option(

@@ -14,12 +14,12 @@ _LEAD = re.compile(r"lead of spots, (\d+) sites, \[0\.2, 1\]")
 
 
 def finding(results: Path) -> str:
-    """Return the finding in whole sentences, those of tested hypotheses alone.
+    """Return the finding in whole sentences, with tested hypotheses alone.
 
     Parameters
     ----------
     results : Path
-        Folder of all results; those of hypotheses that were not measured may be missing.
+        Folder of all results; results of hypotheses that were not measured may be missing.
     """
     facts: dict[str, Fact] = {}
     for folder in FOLDERS:

@@ -86,7 +86,7 @@ def _roles(rows: NDArray[Any], n_reference: int) -> list[str | None]:
 
 
 def _with_roles(header: Sequence[str], names_of_roles: Sequence[str], n_reference: int) -> Sequence[str]:
-    """Return the columns of a table, with those of roles if there is a reference."""
+    """Return the columns of a table, with the columns of roles if there is a reference."""
     return (*header, *names_of_roles) if n_reference else header
 
 
@@ -320,7 +320,7 @@ def _removed(
 
 
 def _in_words(listed: list[str], rows: NDArray[Any], n_reference: int) -> list[str]:
-    """Return names as sentences have them: those of a reference are followed by their role."""
+    """Return names as sentences have them: documents of a reference are followed by their role."""
     if not n_reference:
         return listed
     return [

@@ -19,14 +19,8 @@ from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.contained import Contents, contents_of
 from spotsigs.storage.locations import absolute, as_path
 from spotsigs.storage.store import Reader, Writer, entry_spans, fingerprint, opened, remove_tree, writing
-from spotsigs.storage.tasks import Job, resumable, run_tasks
+from spotsigs.storage.tasks import LEAST_ENTRIES, Job, resumable, run_tasks, task_size
 from spotsigs.workers.engines import Engine
-
-TASKS = 16
-"""Least number of tasks of a large collection, so that workers have equal work."""
-
-LEAST_ENTRIES = 1 << 18
-"""Signatures of a task below which another one would cost more than it saves."""
 
 
 def stored_contents(folder: Path, outlines: Blocks, segments: Blocks, engine: Engine, *, marked: bool) -> Contents:
@@ -91,7 +85,7 @@ def _write(folder: Path, outlines: Blocks, segments: Blocks, engine: Engine, *, 
     job = ContentsJob(folder=absolute(folder.with_name(f"{folder.name}-in-the-making")), marked=marked)
     job.begin({"of": made_of})
     entries = row_starts(outlines.entries() + 1)
-    most = max(-(-int(entries[-1]) // TASKS), LEAST_ENTRIES)
+    most = task_size(int(entries[-1]), LEAST_ENTRIES)
     of_outlines, of_segments = (tuple(map(absolute, part.folders)) for part in (outlines, segments))
     spans = list(entry_spans(entries, most))
     batches = [PhraseBatch(job, k, of_outlines[i:j], of_segments[i:j]) for k, (i, j) in enumerate(spans)]

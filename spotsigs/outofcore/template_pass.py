@@ -48,7 +48,7 @@ from spotsigs.storage.store import (
     save_signatures,
     writing,
 )
-from spotsigs.storage.tasks import Job, mark_resumed, resumable, run_tasks
+from spotsigs.storage.tasks import LEAST_ENTRIES, TASKS, Job, mark_resumed, resumable, run_tasks, task_size
 from spotsigs.workers.engines import Engine
 
 RULES = 14
@@ -58,12 +58,6 @@ BYTES_AN_ENTRY = 100  # of a task, for each signature and link of its pages, rea
 BYTES_A_LINK = 72  # of a task, for each link of a large site while these are numbered: hash, order, number and page
 BYTES_A_PAGE = 64  # of a task, for each page of a large site: its key, order and counts
 BYTES_A_PLACE = 64  # of the calling process, for each page while it makes the plan: site, size, order, task and row
-
-TASKS = 16
-"""Least number of tasks of a large collection, so that workers have equal work."""
-
-LEAST_ENTRIES = 1 << 18
-"""Entries of a task below which another one would cost more than it saves."""
 
 BLOCK_PAGES = 2048
 """Pages of which the outlines of a large site are read at a time."""
@@ -289,7 +283,7 @@ def _cut(job: TemplateJob, name: str, places: Places, weights: NDArray[np.int64]
     entries = weights[places.pages] + 1
     starts = np.flatnonzero(begins(places.sites))
     of_sites = row_starts(np.add.reduceat(entries, starts) if len(starts) else entries)
-    most = max(1, min(job.memory // BYTES_AN_ENTRY, max(-(-int(of_sites[-1]) // TASKS), LEAST_ENTRIES)))
+    most = task_size(int(of_sites[-1]), LEAST_ENTRIES, job.memory // BYTES_AN_ENTRY, tasks=TASKS)
     ends = np.append(starts, len(entries))
     for k, (start, stop) in enumerate(entry_spans(of_sites, most)):
         first, last = int(ends[start]), int(ends[stop])

@@ -3,7 +3,7 @@
 1. `draw`: the distinct hashes of the kept pages of some segments, and those of each removed page, ascending.
 2. `count`: a range of hashes from all batches. A hash of a removed page that no batch has for a kept page is lost.
 
-The calling process adds up the counts of removed pages. The measure is that of `spotsigs.evaluation.text_lost`.
+The calling process adds up the counts of removed pages. The measure is `spotsigs.evaluation.text_lost`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,10 @@ from spotsigs.records import WordGrams
 from spotsigs.signatures.blocks import Blocks
 from spotsigs.storage.locations import absolute, as_path
 from spotsigs.storage.store import Writer, entry_spans, fingerprint, opened, remove_tree
-from spotsigs.storage.tasks import Job, resumable, run_tasks
+from spotsigs.storage.tasks import Job, resumable, run_tasks, task_size
 from spotsigs.workers.engines import Engine
 
 BYTES_A_HASH = 64  # of a task, for each hash: read, ordered with its page, and counted
-
-TASKS = 16
-"""Least number of tasks of a round of a large collection, so that workers have equal work."""
 
 LEAST_HASHES = 1 << 19
 """Hashes of a task below which another one would cost more than it saves."""
@@ -100,7 +97,7 @@ class StoredGrams:
         samples = [(reader.length("grams", np.uint64), int(reader.facts["gram_bits"])) for reader in readers]
         bits = bits_for(samples, most)
         weights = np.array([size >> (bits - own) for size, own in samples], np.int64)
-        task = max(1, min(self.memory // BYTES_A_HASH, max(-(-int(weights.sum()) // TASKS), LEAST_HASHES)))
+        task = task_size(int(weights.sum()), LEAST_HASHES, self.memory // BYTES_A_HASH)
         ranges = max(1, -(-int(weights.sum()) // task))
         job = LostJob(folder=absolute(self.folder), bits=bits, ranges=ranges)
         made_of = "".join(map(fingerprint, self.outlines.folders)).encode() + np.packbits(kept).tobytes()

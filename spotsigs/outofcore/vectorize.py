@@ -47,7 +47,7 @@ from spotsigs.storage.store import (
     remove_tree,
     writing,
 )
-from spotsigs.storage.tasks import Job, resumable, run_tasks
+from spotsigs.storage.tasks import LEAST_ENTRIES, Job, resumable, run_tasks, task_size
 from spotsigs.workers.engines import Engine, Serial
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -62,16 +62,10 @@ BYTES_A_DOCUMENT = 64  # of the calling process: checksums, or hashes of ids, an
 BYTES_A_HASH = 48  # of `tally`, for each hash of a batch: hash, frequency, order, their sorted copies and the sums
 BYTES_AN_ENTRY = 64  # of other tasks, for each entry and each row: the entry, its row, its index and temporaries
 
-TASKS = 16
-"""Least number of tasks of a round of a large collection, so that workers have equal work."""
-
 _ENTRY: dict[str, Any] = {"ids": np.int32, "counts": np.int32, "classes": np.uint8}
 """Arrays with a value for each entry of the vectors."""
 
 _SERIAL = Serial()
-
-LEAST_ENTRIES = 2**18
-"""Entries of a batch, or hashes of a range, below which another task would cost more than it saves."""
 
 
 def parse_memory(text: str | int) -> int:
@@ -156,7 +150,7 @@ def rounds_of(folder: Path) -> Path:
 
 def _task_size(entries: NDArray[np.int64], most: int) -> int:
     """Return the number of entries of a task, at most a given number."""
-    return max(1, min(most, max(ceil(int(entries.sum()) / TASKS), LEAST_ENTRIES)))
+    return task_size(int(entries.sum()), LEAST_ENTRIES, most)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,7 +64,7 @@ class CopiedInRanges(CopiedByFile, Protocol):
 
 @dataclass(frozen=True)
 class JudgedBy:
-    """Whether a document was matched: one whose id is that of a skipped record is extracted again."""
+    """Whether a document was matched: one whose id is the id of a skipped record is extracted again."""
 
     skipped: NDArray[np.uint64]  # hashes of the ids of skipped records, ascending
     # Text and signature scheme of the method
@@ -108,7 +108,7 @@ class CopiedRecords:
     total: int = 0
 
     def add(self, other: CopiedRecords) -> None:
-        """Add those of other documents."""
+        """Add the counts of other documents."""
         self.number, self.total = self.number + other.number, (self.total + other.total) % 2**64
 
 

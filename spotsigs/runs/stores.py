@@ -33,7 +33,7 @@ def store_of_run(method: Method, collection: Any, folder: Path) -> Path:
 
 
 def discard_stores(folder: Path) -> None:
-    """Delete the stores of single runs in a folder of results, also those of stopped runs, which nothing resumes."""
+    """Delete the stores of single runs in a folder of results, stopped runs included, which nothing resumes."""
     for store in folder.glob("store-*"):
         _discard(store)
 

@@ -21,7 +21,7 @@ from spotsigs.signatures.sections import SECTION_TAU
 from spotsigs.storage.locations import NOT_WRITTEN, PRINTED, as_path, is_remote
 
 LANGUAGES = 6
-"""Languages that the summary names, those of most pages."""
+"""How many languages the summary names, the most frequent ones."""
 
 
 def summary(result: Result, run: Run, door: Door) -> str:

@@ -118,7 +118,7 @@ class Blocks:
 
     @property
     def doc_ids(self) -> Iterator[str]:
-        """The document ids; those of the reference, and the others, are made unique."""
+        """The document ids, unique among documents of the reference and among the others."""
         return chain.from_iterable(unique_names(part.names) for part in self.split())
 
     def names(self) -> Iterator[str]:

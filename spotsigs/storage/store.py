@@ -551,13 +551,6 @@ def entry_spans(indptr: NDArray[np.int64], most: int) -> Iterator[tuple[int, int
         first = last
 
 
-def cut_rows(indptr: NDArray[np.int64], first: int, budget: int, an_entry: int, a_row: int) -> NDArray[np.int64]:
-    """Cut the rows from `first` on into blocks of a number of bytes; a larger row is a block of its own."""
-    ends = indptr[first:] * an_entry
-    ends += np.arange(0, len(ends) * a_row, a_row)
-    return np.array([first, *(first + end for _, end in entry_spans(ends, budget))], np.int64)
-
-
 @dataclass(frozen=True)
 class StoredVectors:
     """Vectors of a store.

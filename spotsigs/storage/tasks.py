@@ -62,6 +62,18 @@ if log.level == logging.NOTSET:
 JOB = "job.json"
 """File of a job's folder with the identity of its input."""
 
+TASKS = 16
+"""Least number of tasks of a stage on a large collection, so that workers have equal work."""
+
+LEAST_ENTRIES = 1 << 18
+"""Entries of a task below which another one would cost more than it saves."""
+
+
+def task_size(total: int, least: int, most: int | None = None, *, tasks: int = TASKS) -> int:
+    """Return the work of a task of a stage: a part of so many equal ones, at least ``least``, but at most ``most``."""
+    size = max(-(-total // tasks), least)
+    return size if most is None else max(1, min(most, size))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:

@@ -183,13 +183,8 @@ def _executor(workers: int) -> Any:
 
     # a worker that was idle for so long ends and is replaced on demand, which a user need not know
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
-    # paths of tasks are relative to the folder of the caller: a pool of another folder ends, and another one starts
-    folder = os.getcwd()
-    if [folder] != _FOLDER:
-        end_workers()
-        _FOLDER[:] = [folder]
     pool = get_reusable_executor(
-        max_workers=workers, env=_ONE_THREAD, timeout=300, initializer=end_with, initargs=(os.getpid(),)
+        max_workers=workers, env=_ONE_THREAD, timeout=300, initializer=begin_work, initargs=(os.getpid(), os.getcwd())
     )
     _POOL[:] = [pool]
     return pool
@@ -197,9 +192,6 @@ def _executor(workers: int) -> Any:
 
 _POOL: list[Any] = []
 """The pool of `Processes`, once it has been used."""
-
-_FOLDER: list[str] = []
-"""Working folder of the workers of that pool, which is that of the caller when they started."""
 
 
 def end_workers() -> None:
@@ -225,7 +217,7 @@ def run_alone(function: Callable[[], Result], limit: float | None = None) -> Res
     from loky import ProcessPoolExecutor
 
     end_workers()  # idle ones use memory
-    executor = ProcessPoolExecutor(max_workers=1, initializer=end_with, initargs=(os.getpid(),))
+    executor = ProcessPoolExecutor(max_workers=1, initializer=begin_work, initargs=(os.getpid(), os.getcwd()))
     try:
         result: Result = executor.submit(function).result(limit)
         return result
@@ -233,11 +225,14 @@ def run_alone(function: Callable[[], Result], limit: float | None = None) -> Res
         executor.shutdown(kill_workers=True)
 
 
-def end_with(parent: int) -> None:
-    """End this process, a worker, within two seconds of its parent, which a thread checks every second.
+def begin_work(parent: int, folder: str) -> None:
+    """Prepare this process, a worker of a parent, which ends within two seconds of it: a thread checks every second.
 
-    A terminal interrupts all processes of a command. The parent decides what ends then, so workers ignore it.
+    Paths of tasks are relative to the working folder of the parent. A pool with other arguments is replaced, so a
+    parent that has changed its folder gets other workers. A terminal interrupts all processes of a command. The parent
+    decides what ends then, so workers ignore it.
     """
+    os.chdir(folder)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
@@ -407,5 +402,5 @@ def engine_of(name: str, *, workers: int, address: str | None = None) -> Engine:
     require(known, f"{option('address')} must be that of a cluster, got {shown(address)}")
     if issubclass(engine, Dask):
         return engine(workers=workers, address=address)
-    require(address is None, f"{option('address')} is that of a Dask cluster; set {option('engine')}")
+    require(address is None, f"{option('address')} is the address of a Dask cluster; set {option('engine')}")
     return engine(workers=workers) if issubclass(engine, WorkerEngine) else engine()

@@ -25,7 +25,6 @@ from spotsigs.outofcore.folded_rows import FoldedFile, RowJob, fold, read_folded
 from spotsigs.outofcore.vectorize import build_vectors
 from spotsigs.records import Corpus, DocumentColumns, Signatures, Vectors
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.storage.store import cut_rows, open_vectors
 from spotsigs.workers.engines import Serial
 
 SMALL = 20_000
@@ -265,18 +264,6 @@ def test_added_documents_are_filtered_with_the_whole(tmp_path, seed):
     expected = BruteForce(tau=0.4)(Corpus(chosen(signatures_of(vectors, range(80)))))
     assert triples(actual.load()) == [t for t in triples(expected) if t[1] >= 50]
     assert len(actual) > 0
-
-
-def test_blocks_of_rows_fit_the_budget(tmp_path):
-    save_vectors(tmp_path / "v", edited_copies(6, n=200))
-    indptr = open_vectors(tmp_path / "v").vectors.indptr
-    edges = cut_rows(indptr, 3, 5_000, 64, 120)
-    assert edges[0] == 3
-    assert edges[-1] == 200
-    size = 64 * np.diff(indptr[edges]) + 120 * np.diff(edges)
-    assert size.max() <= 5_000
-    assert (size[:-1] + 64 * np.diff(indptr)[edges[1:-1]] + 120 > 5_000).all()
-    assert cut_rows(indptr, 0, 1, 64, 120).tolist() == list(range(201))
 
 
 def test_nothing_to_join(tmp_path):
