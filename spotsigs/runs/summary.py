@@ -83,7 +83,7 @@ def _remarks(result: Result, run: Run, door: Door) -> list[str]:
     ):
         lines.append(message)
     lines += _of_text(method, metrics, warned=bool(message))
-    lines += _quality(result)
+    lines += _quality(result, _drawn(run, door))
     lines += _few_signatures(result, listed=output.tables)
     if duplicates := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(
@@ -159,7 +159,13 @@ def _of_text(method: Method, metrics: Mapping[str, Any], *, warned: bool) -> lis
     return lines
 
 
-def _quality(result: Result) -> list[str]:
+def _drawn(run: Run, door: Door) -> str:
+    """Return what the samples of the interval draw: run.py knows the sites of some collections of documents."""
+    crossed = door is Door.run and not isinstance(run.collection, VectorCollection)
+    return "stories resampled, and sites where they are known" if crossed else "clusters resampled"
+
+
+def _quality(result: Result, drawn: str) -> list[str]:
     metrics, lines = result.metrics, []
     if metrics["stories"]:
         lines.append(
@@ -171,9 +177,7 @@ def _quality(result: Result) -> list[str]:
         )
     if result.quality and "f1" in result.quality.intervals:
         low, high = result.quality.intervals["f1"]
-        lines.append(
-            f"F1 95 % interval {low:.3f} to {high:.3f} (clusters resampled); macro F1 {metrics['macro_f1']:.3f}"
-        )
+        lines.append(f"F1 95 % interval {low:.3f} to {high:.3f} ({drawn}); macro F1 {metrics['macro_f1']:.3f}")
     return lines
 
 

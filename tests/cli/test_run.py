@@ -7,7 +7,7 @@ import re
 
 import pandas as pd
 import pytest
-from in_process import front_door, process
+from in_process import command, front_door, process
 
 import spotsigs
 from spotsigs.reports.terminal import COMPILING
@@ -35,6 +35,19 @@ def test_a_run_prints_the_row_in_the_papers_columns_and_what_to_do_next(finished
     assert 0 < metrics["removed"] == metrics["documents"] - metrics["kept"]
     assert "of the pairs of duplicates, 84.6 % are reported" in result.stdout
     assert "next, to compare methods and thresholds: python run.py -m " in result.stdout
+
+
+def test_the_interval_states_what_its_samples_draw(finished, tmp_path):
+    result, folder = finished
+    low, high = json.loads((folder / "metrics.json").read_text())["intervals"]["f1"]
+    stated = f"F1 95 % interval {low:.3f} to {high:.3f}"
+    assert f"{stated} (stories resampled, and sites where they are known)" in result.stdout
+    pages = [f"the plan of {k} is a bridge of the town in a year of the council" for k in range(4)]
+    rows = [{"id": f"{k}-{n}", "text": page, "cluster": str(k)} for k, page in enumerate(pages) for n in range(2)]
+    (tmp_path / "pages.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    done = command("dedup", "pages.jsonl", "--out", "copy", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "(clusters resampled)" in done.stdout
 
 
 def test_a_run_writes_its_folder(finished):
