@@ -11,14 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass, replace
 from difflib import get_close_matches
 from errno import EACCES, EDQUOT, EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
-from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import yaml
 from hydra import compose
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
@@ -29,7 +27,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from data.truth import WithTruth
-from experiments.run_folders import flat, variant
+from experiments.choices import CONF, GROUPS, ChoiceNames, make, without_repeated_defaults
+from experiments.run_folders import variant
 from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.method import CHOICES, Method
 from spotsigs.options import AUTO, BAND, Door, Option, elsewhere, method_options, options_of, plain
@@ -43,8 +42,6 @@ NOT_OF_RESULTS = ("experiment", "workers", "threads", "engine", "timing")
 """Keys that change no result of an experiment."""
 ROOT_KEYS = ("tau", "threads", "workers", "seed")
 """Keys whose values are also those of a plug-in's fields of the same name."""
-
-GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
 
 NOW = "now"
 """Value of ``timing`` with which an experiment does not wait for a quiet machine."""
@@ -114,6 +111,7 @@ class Settings:
             output=Output(folder=folder),
             engine=self.engine,
             seed=self.seed,
+            spelling=ChoiceNames(self.names),
         )
 
 
@@ -220,62 +218,11 @@ class Experiment(ABC):
         """Write the results; return a summary for the terminal."""
 
 
-CONF = Path(__file__).parents[1] / "conf"
-"""The configuration of the checkout."""
-
-
-@cache
-def _file(group: str, choice: str) -> dict[str, Any]:
-    """Return the values of a file of the configuration by dotted keys; none of the choices of other packages."""
-    path = CONF / group / f"{choice}.yaml"
-    return flat(path.read_text(encoding="utf-8")) if path.is_file() else {}
-
-
-@cache
-def _default_choices(experiment: str) -> dict[str, str]:
-    """Return the choice in each group without overrides, of runs of an experiment or ``None``."""
-    choices: dict[str, str] = {}
-    for path in (CONF / "config.yaml", CONF / "experiment" / f"{experiment}.yaml"):
-        entries = yaml.safe_load(path.read_text(encoding="utf-8")).get("defaults", ()) if path.is_file() else ()
-        for entry in (entry for entry in entries if isinstance(entry, Mapping)):
-            choices |= {str(key).removeprefix("override /"): str(value).lower() for key, value in entry.items()}
-    return choices
-
-
-def changing(words: Iterable[str], choices: Mapping[str, str]) -> list[str]:
-    """Return the overrides without those that repeat a default, as ``workers=8`` does.
-
-    Parameters
-    ----------
-    words : iterable of str
-        Overrides of the command line.
-    choices : mapping of str to str
-        The choice in each group.
-    """
-
-    def repeats(word: str) -> bool:
-        key, _, value = word.partition("=")
-        group = key.partition(".")[0]
-        if key in GROUPS:
-            return key != "experiment" and _default_choices(str(choices.get("experiment"))).get(key) == value
-        if group == key:
-            values = {name: option.defaults[Door.run] for name, option in KEYS.items()}
-        else:
-            values = _file(group, str(choices.get(group)))
-            key = key if group == "experiment" else key.removeprefix(f"{group}.")
-        try:
-            return key in values and values[key] == yaml.safe_load(value)
-        except yaml.YAMLError:
-            return False
-
-    return [word for word in words if not repeats(word)]
-
-
 def _run_name(tau: object) -> str:
     """Return the path of a run below the folder of runs: its main choices, then the other overrides."""
     hydra, named = HydraConfig.get(), ("data", "signature", "matcher")
     tau = _decimal(tau) if _is_number(tau) else tau
-    rest = variant(changing(hydra.overrides.task, hydra.runtime.choices), (*named, "tau"))
+    rest = variant(without_repeated_defaults(hydra.overrides.task, hydra.runtime.choices), (*named, "tau"))
     return "/".join(
         [*(str(hydra.runtime.choices[group]) for group in named), f"tau={tau}" + (f"+{rest}" if rest else "")]
     )
@@ -348,20 +295,17 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     require(config.timing in (True, False, NOW), f"timing must be true, false or {NOW}, got {config.timing!r}")
     config.tau = checked_tau(config.tau)
     built: dict[str, Any] = {group: None if config[group] is None else build(config[group], group) for group in GROUPS}
-    typed = names is None  # on the command line, not by another experiment
+    on_command_line = names is None  # not by another experiment
     names = names or {group: str(HydraConfig.get().runtime.choices[group]) for group in GROUPS}
-    if built["experiment"] is not None and typed:
+    if built["experiment"] is not None and on_command_line:
         once = f"run each alone, as in `python run.py experiment={names['experiment']}`, without -m"
         require(HydraConfig.get().mode is not RunMode.MULTIRUN, f"an experiment sweeps by itself: {once}")
         require_read(built["experiment"], names["experiment"], overrides())
-    given = overrides() if typed else list(config.hydra.overrides.task)
     band = zip(ENDS, getattr(built["data"], "idf_band", BAND), strict=True)
     ends = {key: default if config[key] == AUTO else config[key] for key, default in band}
     for key, value in ends.items():
         require(_is_number(value), f"{key} must be a number, or {AUTO}, got {config[key]!r}")
     method = Method.of(
-        names={group: names[group] for group in ("text", "signature", "matcher")},
-        typed=tuple(word.partition("=")[0] for word in given),
         text=built["text"],
         signature=built["signature"],
         matcher=built["matcher"],
@@ -487,7 +431,9 @@ def overrides() -> list[str]:
 
 def changed() -> list[str]:
     """Return the overrides on the command line that repeat no default."""
-    return changing(overrides(), HydraConfig.get().runtime.choices) if HydraConfig.initialized() else []
+    return (
+        without_repeated_defaults(overrides(), HydraConfig.get().runtime.choices) if HydraConfig.initialized() else []
+    )
 
 
 def is_folder_chosen() -> bool:
@@ -527,8 +473,7 @@ def build(node: DictConfig, group: str) -> Any:
             f"{group}.{key}: {cls.__name__} has no such parameter; it has " + (", ".join(known) or "none"),
         )
     try:
-        schema = OmegaConf.structured(cls, flags={"readonly": False})
-        built = OmegaConf.to_object(OmegaConf.merge(schema, values))
+        built = make(cls, values)
     except MissingMandatoryValue as error:
         key = f"{group}.{error.full_key}"
         raise InputError(f"{key} is missing; give it, as in `python run.py {group}=... {key}=...`") from error

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from data.truth import truth_of
+from experiments.choices import ChoiceNames
 from experiments.harness.cells import Cell, cell_of
 from experiments.harness.extracted_collections import Stored
 from experiments.harness.finished_cells import CellTask
@@ -104,11 +105,11 @@ class QualityCells(CellTask):
         Returns
         -------
         dict
-            ``cells``: the figures at each threshold, see `spotsigs.runs.result.Result.metrics`; ``crossed``: precision,
-            recall and F1 in bootstrap samples, shape (3, samples, thresholds), from which their intervals are;
-            ``sited``: whether the samples draw sites; ``best``: if `listed`, the pairs ``(i, j)`` at the best
-            threshold; if `compared`, F1 in the samples of `experiments.resample.held_out_f1`: ``held_out``, at
-            thresholds chosen on other pages, and ``default``, at that of the method.
+            ``cells``: the figures at each threshold, see `spotsigs.runs.result.Result.described`; ``crossed``:
+            precision, recall and F1 in bootstrap samples, shape (3, samples, thresholds), from which their intervals
+            are computed; ``sited``: whether the samples draw sites; ``best``: if `listed`, the pairs ``(i, j)`` at the
+            best threshold; if `compared`, F1 in the samples of `experiments.resample.held_out_f1`: ``held_out``, at
+            thresholds chosen on other pages, and ``default``, at the threshold of the method.
         """
         stored, method, taus = self.stored, self.method, self.taus
         joined, truth = stored.joined(method), stored.truth(judged=True)
@@ -123,7 +124,8 @@ class QualityCells(CellTask):
             matched = joined(serial.at(tau).matcher)
             apart.append(PairsOfLevels.of(matched.pairs, truth, levels, [0.0]))
             crossed.append(crossed_averages(apart[-1], drawn)[..., 0])
-            cells.append(Result.of(serial.at(tau), self.data, stored.source.collection, matched, truth=truth).metrics)
+            result = Result.of(serial.at(tau), self.data, stored.source.collection, matched, truth=truth)
+            cells.append(result.described(ChoiceNames()))
             cells[-1]["intervals"] |= intervals_of(crossed[-1])
             if self.listed and (best is None or np.nan_to_num(cells[-1]["f1"]) > best[0]):
                 best = np.nan_to_num(cells[-1]["f1"]), matched.pairs
@@ -177,7 +179,7 @@ class RunCells:
         try:
             intervals = partial(resampled_intervals, run.collection)
             result = execute(method, run, contended=contended, joined=joined, about=self.about[k], intervals=intervals)
-            return cell_of(result.metrics, seed=run.seed, commit=self.commit, contended=contended)
+            return cell_of(result.described(run.spelling), seed=run.seed, commit=self.commit, contended=contended)
         except Exception as error:  # noqa: BLE001 - the other cells run
             return _sent(error)
 

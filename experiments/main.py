@@ -12,7 +12,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from experiments.config import CONF, Settings, Takes, files, is_folder_chosen, overrides, sentence, settings
+from experiments.choices import CONF
+from experiments.config import Settings, Takes, files, is_folder_chosen, overrides, sentence, settings
 from experiments.run_folders import next_command, require_same
 from spotsigs.options import Door
 from spotsigs.reports import terminal
@@ -56,10 +57,10 @@ def _run(chosen: Settings, config: DictConfig) -> float | None:
     run = chosen.run(folder)
     result = execute(chosen.method, run, about=about, intervals=partial(resampled_intervals, run.collection))
     print(summary(result, run, Door.run))
-    paper = published_row(result.metrics, overrides())
-    print(f"\n{printed_row(result.metrics, chosen.method, paper)}")
+    metrics = result.described(run.spelling)
+    print(f"\n{printed_row(metrics, chosen.method, published_row(metrics, overrides()))}")
     if HydraConfig.get().mode is RunMode.RUN:
-        print(next_command(result.metrics["f1"] is not None, overrides()))
+        print(next_command(metrics["f1"] is not None, overrides()))
     return None if result.quality is None else result.quality.f1
 
 

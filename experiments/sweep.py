@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from hydra.core.utils import JobReturn, JobStatus, setup_globals
 from hydra.experimental.callback import Callback
 
-from experiments.config import changing, sentence
+from experiments.choices import without_repeated_defaults
+from experiments.config import sentence
 from experiments.run_folders import COMPLETE, variant
 from spotsigs.errors import counted
 from spotsigs.workers.progress import Progress
@@ -159,7 +160,9 @@ class SweepSummary(Callback):
 
     def on_multirun_start(self, config: Any, **_: Any) -> None:
         """Name the folder of the sweep by its overrides, and remove the list of an earlier sweep."""
-        name = variant(changing(config.hydra.overrides.task, config.hydra.runtime.choices)) or "defaults"
+        name = (
+            variant(without_repeated_defaults(config.hydra.overrides.task, config.hydra.runtime.choices)) or "defaults"
+        )
         folder = Path(config.hydra.sweep.dir).absolute() / "sweeps" / name
         os.environ[SWEEP] = str(folder)
         (folder / JOBS).unlink(missing_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from shlex import quote
 from time import perf_counter
@@ -40,6 +40,12 @@ from spotsigs.workers.engines import Engine
 
 SCHEMA = 2
 """Version of the keys of a method."""
+
+Spelling = Callable[[str, Any], tuple[str, dict[str, Any]]]
+"""How a door writes a part of a method: a function of its group, such as ``matcher``, and of the part.
+
+It returns the name of the part, and its other words by key, such as ``matcher.k``.
+"""
 
 
 class ExactMeasure(Enum):
@@ -91,11 +97,6 @@ class Method:
     chooses_tau : bool
         Nobody chose the threshold. The command and the functions then choose it by the pages, see
         `spotsigs.options.default_tau`.
-    names : mapping of str to str
-        Names of the text, signature and matcher in tables, by group; those of their classes if omitted.
-    typed : tuple of str, optional
-        Keys of the parameters that were set, such as ``signature.k``, which are printed; by default, those of all that
-        differ from the defaults of their classes.
 
     Examples
     --------
@@ -113,8 +114,6 @@ class Method:
     keep: Keep = Keep.first
     min_contained: float = 0.0
     chooses_tau: bool = field(default=False, compare=False, repr=False)
-    names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-    typed: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -137,8 +136,6 @@ class Method:
         clusters: ClusterMethod | str | None = None,
         keep: Keep | str | None = None,
         min_contained: float | None = None,
-        names: Mapping[str, str] | None = None,
-        typed: tuple[str, ...] | None = None,
     ) -> Self:
         """Make a method of options, for `spotsigs.dedup`, `spotsigs.near_duplicates`, a run or a store.
 
@@ -187,8 +184,6 @@ class Method:
             Remove a page only if the kept page contains at least this fraction of its text, see
             `spotsigs.signatures.contained`; at 0, `tau` alone decides. The default is 0.3, and 0 for a `signature` that
             does not locate its signatures.
-        names, typed : optional
-            See `Method`.
 
         Raises
         ------
@@ -233,8 +228,6 @@ class Method:
             keep=_chosen("keep", keep, BY_SCORE_NOTE),
             min_contained=OF_METHOD["min_contained"].checked(_value("min_contained", min_contained)),
             chooses_tau=tau is None,
-            names={} if names is None else names,
-            typed=typed,
         )
 
     @property
@@ -278,12 +271,6 @@ class Method:
         """Return the method with another threshold; unchanged if it has none, or none is given."""
         return replace(self, matcher=self.matcher.at(tau), chooses_tau=False)
 
-    def name(self, group: str) -> str:
-        """Return the name of the text, signature or matcher."""
-        part = self._scheme if group == "signature" else getattr(self, group)
-        own = next((name for name, cls in PARTS.items() if type(part) is cls), type(part).__name__)
-        return self.names.get(group) or own
-
     @property
     def _scheme(self) -> Any:
         """The scheme without its treatment of boilerplate."""
@@ -291,15 +278,19 @@ class Method:
 
     def __str__(self) -> str:
         """Return the choices as they are typed into a shell, as keys of ``run.py``: the same in every process."""
-        return " ".join(f"{name}={quote(plain(value))}" for name, value in self._keys().items())
+        return self.spelled(spell_part)
 
-    def _keys(self) -> dict[str, Any]:
+    def spelled(self, spelling: Spelling) -> str:
+        """Return the choices as they are typed into a shell, as keys of ``run.py``, in the spelling of a door."""
+        return " ".join(f"{name}={quote(plain(value))}" for name, value in self.words(spelling).items())
+
+    def words(self, spelling: Spelling) -> dict[str, Any]:
         """Return the names, the parameters and the threshold, and the keys that are not their defaults."""
         words: dict[str, Any] = {}
         parts: dict[str, Any] = {"text": self.text, "signature": self._scheme, "matcher": self.matcher}
         for group, part in parts.items():
-            words[group] = self.name(group)
-            words |= _parameters(part, group, self.typed)
+            words[group], parameters = spelling(group, part)
+            words |= parameters
         words |= {} if self.tau is None else {"tau": self.tau}
         words |= {"idf_min": self.idf_filter.idf_min, "idf_max": self.idf_filter.idf_max}  # the defaults are the data's
         chosen = vars(self.idf_filter) | vars(self) | {"boilerplate": self.boilerplate}
@@ -467,6 +458,9 @@ STORED = {cls.__name__: cls for cls in (*PARTS.values(), Method, IdfFilter, Temp
 BY_SCORE_NOTE = f" ('largest' and 'smallest' are set by {flag('keep_by')})"
 """What an error about `Keep` adds."""
 
+ROOT_PARAMETERS = ("tau", "threads", "seed")
+"""Parameters of signatures and matchers that are keys of ``run.py`` of their own."""
+
 PRINTED = ("seed", "boilerplate", "sets", "duplicates", "clusters", "keep", "min_contained", "idf", "min_spots")
 """Keys of ``run.py`` that a method prints if they are not the defaults."""
 
@@ -483,12 +477,24 @@ def _chosen(name: str, value: Any, note: str = "") -> Any:
     return as_choice(flag(name), _value(name, value), CHOICES[name], note)
 
 
-def _parameters(part: Any, group: str, typed: tuple[str, ...] | None) -> dict[str, Any]:
-    """Return the parameters of a part by key: those typed, or those that differ from the defaults of its class."""
-    values = {item.name: getattr(part, item.name) for item in fields(part)} if is_dataclass(part) else {}
-    if typed is None:
-        plain = type(part)()
-        typed = tuple(f"{group}.{name}" for name, value in values.items() if value != getattr(plain, name))
-    values["_target_"] = f"{type(part).__module__}.{type(part).__qualname__}"
-    names = {f"{group}.{name}": name for name in values if name not in ("tau", "threads", "seed")}
-    return {key: values[names[key.lstrip("+")]] for key in typed if key.lstrip("+") in names}
+def spell_part(group: str, part: Any) -> tuple[str, dict[str, Any]]:
+    """Return the package's own name of a text, signature or matcher, and its parameters that are not the defaults.
+
+    A class of another package has its own name.
+    """
+    if not is_dataclass(part):
+        return getattr(part, "__qualname__", type(part).__qualname__), {}
+    own = next((name for name, cls in PARTS.items() if type(part) is cls), type(part).__name__)
+    return own, {f"{group}.{name}": value for name, value in changed_parameters(part, _usual(part)).items()}
+
+
+def _usual(part: Any) -> Any:
+    """Return the part with the defaults of its class; None if it has parameters without a default."""
+    needs = any(item.default is MISSING and item.default_factory is MISSING for item in fields(part) if item.init)
+    return None if needs else type(part)()
+
+
+def changed_parameters(part: Any, usual: Any) -> dict[str, Any]:
+    """Return the parameters of a part that differ from those of another one, but those that are keys of ``run.py``."""
+    values = {item.name: getattr(part, item.name) for item in fields(part) if item.name not in ROOT_PARAMETERS}
+    return {name: value for name, value in values.items() if usual is None or value != getattr(usual, name)}

@@ -43,8 +43,8 @@ def published(table: str) -> list[Row]:
 def published_row(metrics: Mapping[str, Any], overrides: Iterable[str]) -> Row | None:
     """Return the published row of the method, collection, band and threshold of a run.
 
-    A run is given by its figures, see `spotsigs.runs.result.Result.metrics`, and the overrides of its command. The row
-    has the keys of the figures.
+    A run is given by its figures, see `spotsigs.runs.result.Result.described`, and by the overrides of its command. The
+    row has the keys of the figures.
     """
     kind = "table1" if metrics["data"] == "gold" else "table2"
     if metrics["data"] not in ("gold", "wt10g_scale") or any(_key(word) not in READ for word in overrides):

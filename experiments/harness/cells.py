@@ -24,7 +24,7 @@ def cell_of(
     Parameters
     ----------
     metrics : mapping
-        `spotsigs.runs.result.Result.metrics`, or the same figures from ``metrics.json``.
+        `spotsigs.runs.result.Result.described`, or the same figures from ``metrics.json``.
     label : str
         Name of the method in tables; by default all that it is typed by, which is also in the column ``typed``.
     seed, commit

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hydra.core.global_hydra import GlobalHydra
-
+from experiments.choices import known_choices
 from experiments.config import ENDS, OF_COMPARE, OF_METHOD, Settings, composed, method_of, override, overrides
 from spotsigs.contracts import VectorCollection
 from spotsigs.errors import InputError, did_you_mean, require
@@ -34,7 +33,7 @@ def chosen_methods(named: Any, omitted: Iterable[str], paired: Mapping[str, Sequ
     InputError
         If a name is no choice, an entry has no such form, or a label occurs twice.
     """
-    known = {group: GlobalHydra.instance().config_loader().get_group_options(group) for group in GROUPS}
+    known = {group: known_choices(group) for group in GROUPS}
     every = dict.fromkeys([DEFAULT, *known["signature"], *known["matcher"]])
     entries = [name for name in every if name not in {*omitted}] if named is None else named
     form = "methods must be a list such as '[spotsigs, lsh, {mine: {matcher: mine, signature: shingles3}}]'"

@@ -19,7 +19,7 @@ EVERY = ("spotsigs.method", "spotsigs.runs.result", "experiments.resample", "exp
 DOORS = (
     *("spotsigs.workers.engines", "spotsigs.errors", "spotsigs.options", "spotsigs.workers.progress"),
     *("spotsigs.runs.runner", "spotsigs.runs.stages", "spotsigs.runs.provenance", "spotsigs.reports.output_files"),
-    *("experiments.config", "experiments.run_folders", "experiments.show", "experiments.claims"),
+    *("experiments.config", "experiments.choices", "experiments.run_folders", "experiments.show", "experiments.claims"),
 )
 """Modules and packages that decide no figure: where tasks run, how options are typed and results are shown."""
 DATA_SUFFIXES = (".toml", ".txt", ".csv", ".html")

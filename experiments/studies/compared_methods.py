@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.choices import ChoiceNames
 from experiments.claims.facts import Fact
 from experiments.claims.published import published
 from experiments.harness.cells import Cell
@@ -308,8 +309,9 @@ def _shared(parts: Sequence[OnCollection]) -> str:
         for part, count, method in zip(parts, pages, shared, strict=True)
     )
     method = shared[0]
+    text, _ = ChoiceNames()("text", method.text)
     return (
-        f"Methods on {on}, all with text={method.name('text')}, boilerplate={method.boilerplate.value}, "
+        f"Methods on {on}, all with text={text}, boilerplate={method.boilerplate.value}, "
         f"duplicates={method.duplicates.value} and clusters={method.clusters.value} unless a method sets its own"
     )
 

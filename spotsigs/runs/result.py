@@ -18,7 +18,7 @@ from spotsigs.clustering.in_memory import Matched
 from spotsigs.contracts import Collection, VectorCollection
 from spotsigs.evaluation.metrics import FIGURES, Quality, evaluate
 from spotsigs.evaluation.text_lost import TextLost
-from spotsigs.method import Method
+from spotsigs.method import Method, Spelling
 from spotsigs.records import Truth
 from spotsigs.runs.provenance import MIB
 from spotsigs.runs.warnings import near_tau
@@ -118,7 +118,7 @@ class Result:
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
-        """Figures of the run: sizes, quality (None without truth), memory, times in ms, and the method."""
+        """Figures of the run: sizes, quality (None without truth), memory, and times in ms."""
         matched, decisions, matcher = self.matched, self.decisions, self.method.matcher
         kept = decisions.kept[matched.new_from :]
         exact_duplicates, pairs, vectors = matched.exact_duplicates, matched.pairs, matched.vectors
@@ -171,10 +171,14 @@ class Result:
             "exact": matcher.exact,
             "verified": matcher.verified,
             "data": self.data,
-            **{group: self.method.name(group) for group in ("text", "signature", "matcher")},
             "label": matcher.label,
-            "method": str(self.method),
         }
+
+    def described(self, spelling: Spelling) -> dict[str, Any]:
+        """Return the metrics, the names of the text, signature and matcher, and the method as a door writes it."""
+        words = self.method.words(spelling)
+        names = {group: words[group] for group in ("text", "signature", "matcher")}
+        return {**self.metrics, **names, "method": self.method.spelled(spelling)}
 
     def _languages(self) -> dict[str, int]:
         """Return the number of documents of this run by language, empty for none that is known."""

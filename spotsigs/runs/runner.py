@@ -102,7 +102,7 @@ def execute(
                 if memory is not None:
                     result = replace(result, peak_bytes=memory.peak_bytes)
                     log_of_tasks.write(new / TASKS)
-                _finish(new, result, about, seed=run.seed, contended=contended)
+                _finish(new, result, run, about, contended)
                 if is_remote(target):
                     remove(target / COMPLETE)
                 elif copy is None or not is_remote(copy):
@@ -137,12 +137,14 @@ def within_budget(run: Run) -> Iterator[TreeMemory | None]:
         yield memory
 
 
-def _finish(folder: Path, result: Result, about: Mapping[str, str] | None, **more: Any) -> None:
+def _finish(folder: Path, result: Result, run: Run, about: Mapping[str, str] | None, contended: bool) -> None:
+    """Write the files that state how the results were made, and last the figures, which mark a finished run."""
     for name, text in (about or {}).items():
         write_text(folder / ".hydra" / name, text)
-    made = {"input_sha256": result.checksum, "method": str(result.method)}
-    write_json(folder / RUN, provenance() | more | made)
-    write_json(folder / COMPLETE, result.metrics)
+    metrics = result.described(run.spelling)
+    made = {"seed": run.seed, "contended": contended, "input_sha256": result.checksum, "method": metrics["method"]}
+    write_json(folder / RUN, provenance() | made)
+    write_json(folder / COMPLETE, metrics)
 
 
 @contextmanager

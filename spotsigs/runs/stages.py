@@ -21,7 +21,7 @@ from spotsigs.errors import InputError, option, require
 from spotsigs.evaluation.text_lost import MOST_BYTES
 from spotsigs.formats.folder import Folder
 from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.method import Method
+from spotsigs.method import Method, Spelling, spell_part
 from spotsigs.options import SEED
 from spotsigs.records import Corpus, Vectors
 from spotsigs.runs.provenance import PeakMemory
@@ -93,6 +93,8 @@ class Run:
         Add the documents to the store, and report only pairs with at least one of them.
     seed : int
         Seed of what is random; recorded with the results.
+    spelling : Spelling
+        How the door of the run writes the method in its results.
     """
 
     collection: Any
@@ -105,6 +107,7 @@ class Run:
     store: str | None = None
     add: bool = False
     seed: int = SEED
+    spelling: Spelling = spell_part
 
     def __post_init__(self) -> None:
         reference = getattr(self.against, "path", None) if isinstance(self.against, Collection) else None

@@ -45,6 +45,6 @@ def threshold_report(method: Method, run: Run) -> str:
     lost = shares_lost(extracted.signatures.grams)
     comparison = compare_thresholds(replace(method, matcher=lowest), matched, distinct.similarity, tau, lost)
     with publishing(folder, RUN, PAGE, ()) as new:
-        write_json(new / RUN, provenance() | {"method": str(method)})
+        write_json(new / RUN, provenance() | {"method": method.spelled(run.spelling)})
         answer = write_threshold_page(new, run.data, comparison, matched, readable_texts(method, run), method.signature)
     return f"{answer}\n\npairs around each candidate: {folder / PAGE}"

@@ -15,8 +15,8 @@ from spotsigs.method import CHOICES, Method
 from spotsigs.options import OPTIONS, Door, as_option, elsewhere, function_options, options_of
 
 FUNCTIONS = {"dedup": spotsigs.dedup, "near_duplicates": spotsigs.near_duplicates, "Method.of": Method.of}
-OF_GROUPS = {"text", "matcher", "names", "typed"}
-"""Parameters of Method.of that are groups of run.py, or what its door adds."""
+OF_GROUPS = {"text", "matcher"}
+"""Parameters of Method.of that are groups of run.py."""
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

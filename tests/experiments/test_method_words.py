@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from runs import configured
 from strategies import examples
 
+from experiments.choices import ChoiceNames
 from experiments.config import override
 from spotsigs.doors.cli import method_of, parser
 
@@ -58,16 +59,19 @@ MATCHERS = {
 }
 
 
-def printed(method):
-    return shlex.split(str(method))
+def printed(settings):
+    return shlex.split(settings.method.spelled(ChoiceNames(settings.names)))
 
 
 @pytest.mark.parametrize("choices", CHOICES, ids=" ".join)
 def test_every_choice(choices):
-    method = configured(*choices, "tau=0.7").method
-    words = printed(method)
+    chosen = configured(*choices, "tau=0.7")
+    words = printed(chosen)
     assert {*choices} <= {*words}
-    assert configured(*words).method == method
+    assert configured(*words).method == chosen.method
+    unnamed = shlex.split(chosen.method.spelled(ChoiceNames()))
+    assert len(unnamed) == len(words)  # another choice of equal parameters at most
+    assert configured(*unnamed).method == chosen.method
 
 
 @st.composite
@@ -87,11 +91,9 @@ def choices(draw):
 @given(choices())
 @examples(8, long=200)
 def test_what_is_printed_composes_to_the_same_method(drawn):
-    method = configured(*(override(key, value) for key, value in drawn.items())).method
-    words = printed(method)
-    assert configured("data=tiny", *words).method == method
-    for key in drawn:
-        assert "." not in key or key in {word.partition("=")[0] for word in words}
+    chosen = configured(*(override(key, value) for key, value in drawn.items()))
+    assert configured("data=tiny", *printed(chosen)).method == chosen.method
+    assert configured("data=tiny", *shlex.split(chosen.method.spelled(ChoiceNames()))).method == chosen.method
 
 
 @given(
@@ -112,4 +114,4 @@ def test_what_is_printed_composes_to_the_same_method(drawn):
 def test_a_method_of_the_command_prints_the_keys_of_run_py(options):
     words = [word for option in options.items() for word in option]
     made = method_of(parser().parse_args(["pairs", "data/tiny", *words]), None, None)
-    assert configured(*printed(made)).method == made
+    assert configured(*shlex.split(str(made))).method == made

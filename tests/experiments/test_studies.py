@@ -18,6 +18,7 @@ from hydra.errors import HydraException, MissingConfigException
 from in_process import front_door, process, started
 from runs import configured
 
+from experiments.choices import ChoiceNames
 from experiments.claims.facts import read_facts
 from experiments.claims.judged_claims import judge_all
 from experiments.claims.verdicts import Verdict
@@ -176,7 +177,7 @@ class TestResults:
         run = Run(collection=chosen.collection, data="tiny", output=Output(folder=Path()))
         result = compute(chosen.method, run)
         intervals = result.metrics["intervals"] | resampled_intervals(chosen.collection, result)
-        expected = cell_of(result.metrics | {"intervals": intervals}, seed=2008, commit=None)
+        expected = cell_of(result.described(ChoiceNames()) | {"intervals": intervals}, seed=2008, commit=None)
         assert cells.columns.tolist() == [*expected, "data_seed"]
         for cell in cells.to_dict("records"):
             name, _, panel = cell["method"].partition(", ")

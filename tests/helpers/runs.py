@@ -9,7 +9,8 @@ from folders import rows_of
 from hydra import compose, initialize_config_dir
 from in_process import command
 
-from experiments.config import GROUPS, settings
+from experiments.choices import GROUPS, ChoiceNames
+from experiments.config import settings
 from experiments.harness.extracted_collections import read_together
 from spotsigs.options import Door
 from spotsigs.outofcore.pipeline import default_memory
@@ -65,6 +66,7 @@ def planned(folder, *words):
     of_run = {key: OF_RUN[key](value) for key, value in given if key in OF_RUN}
     of_run |= {"memory": default_memory()} if "store" in of_run and "memory" not in of_run else {}
     about = {"data": chosen.names["data"], "engine": chosen.engine, "seed": chosen.seed}
+    about["spelling"] = ChoiceNames(chosen.names)
     output = Output(folder=Path(folder), **{key: of_run.pop(key) for key in OF_OUTPUT if key in of_run})
     return chosen.method, Run(collection=chosen.collection, output=output, **about, **of_run)
 
