@@ -21,10 +21,11 @@ def finding(results: Path) -> str:
     results : Path
         Folder of all results; results of hypotheses that were not measured may be missing.
     """
-    facts: dict[str, Fact] = {}
-    for folder in FOLDERS:
-        facts |= read_facts(results / folder / "facts.csv")
-    leads = {int(match[1]): fact for name, fact in facts.items() if (match := _LEAD.fullmatch(name))}
+    whole_pages, *others = (read_facts(results / folder / "facts.csv") for folder in FOLDERS)
+    leads = {int(match[1]): fact for name, fact in whole_pages.items() if (match := _LEAD.fullmatch(name))}
+    facts = dict(whole_pages)
+    for known in others:  # after template removal, the leads have the names of those of whole pages
+        facts |= {name: fact for name, fact in known.items() if name.startswith("hypothesis ")}
     if not leads:
         return UNKNOWN
     few, many = min(leads), max(leads)

@@ -184,9 +184,9 @@ def scale(results: Path) -> str:
     ]
     return (
         f"{largest['documents']:,} pages ({largest['input_bytes'] / 1e9:.0f} GB), {largest['memory'] / 1e9:g} GB for "
-        "all processes; core seconds are those of all processes:\n\n"
+        "all processes, whose core seconds are added:\n\n"
         + _markdown_table(["stage", "seconds", "core seconds", "peak MB, all processes"], stages)
-        + f"\n{largest['pairs']:,} pairs in {largest['clusters']:,} clusters, equal to those of the join in memory.\n\n"
+        + f"\n{largest['pairs']:,} pairs in {largest['clusters']:,} clusters, the same pairs as in memory.\n\n"
         + _markdown_table(["pages", "join on disk, core seconds", "in memory", "ratio", "peak MB", "tasks"], sizes)
     )
 

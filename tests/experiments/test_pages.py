@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,10 @@ def test_the_finding_has_the_numbers_of_the_results():
         assert f"| F1 of {words} | " + " | ".join(signed(score)[1:] for score in scores) + " |\n" in page
     leads = [signed(facts[f"lead of spots, {sites} sites, [0.2, 1]"].value) for sites in SITES]
     assert f"| lead of spot signatures | {' | '.join(leads)} |\n" in page
+    templates = read_facts(ROOT / "results/sites_templates/facts.csv")
+    leads = [signed(templates[f"lead of spots, {sites} sites, [0.2, 1]"].value) for sites in SITES]
+    assert f"| their lead once templates are removed | {' | '.join(leads)} |\n" in page
+    assert templates["hypothesis 6: verdict"].text == "holds"
     text = " ".join(page.split())
     for collection in ("package_docs_html", "republished"):
         lead = facts[f"lead of spots, {collection}, [0.2, 1]"]
@@ -200,7 +205,7 @@ def test_the_page_of_the_results_links_to_files_that_exist():
     assert re.search(r"experiment=figure5` \| (current|code changed)", page)
     assert "experiment=signatures` | finished study |" in page
     opening, _, rest = text.removeprefix("# Results\n\n").partition("\n\n")
-    assert opening.startswith("The matching algorithm is exact")
+    assert opening.startswith("Spot signatures help where few sites supply the pages")
     assert finding(RESULTS) in opening
     assert text.count("duplicates=off") == 1
     assert rest.partition("All [claims]")[0].count("\n| ") == 2 + 10  # a title, a line and ten claims
@@ -238,9 +243,14 @@ def test_the_finding_has_the_words_of_the_protocol(tmp_path, held, words):
         Fact(name="lead of spots, 712 sites, [0.2, 1]", value=-0.001, low=-0.01, high=0.01),
         Fact(name="lead of spots, 16 sites, [0.2, 0.85]", value=1),
     ]
-    facts += [Fact(name=f"hypothesis {step}: verdict", value=1, text="holds") for step in held]
-    (tmp_path / "sites").mkdir()
-    write_facts(tmp_path / "sites/facts.csv", facts)
+    other_leads = [replace(fact, value=0.9) for fact in facts]  # of pages without templates, by the same names
+    folders = {"sites": facts, "sites_density": [], "sites_templates": other_leads}
+    for step in held:
+        folder = {"5a": "sites_density", "5b": "sites_density", "6": "sites_templates"}.get(step, "sites")
+        folders[folder].append(Fact(name=f"hypothesis {step}: verdict", value=1, text="holds"))
+    for folder, known in folders.items():
+        (tmp_path / folder).mkdir()
+        write_facts(tmp_path / folder / "facts.csv", known)
     assert words in finding(tmp_path)
     assert ("equal within .02" in finding(tmp_path)) == ("2" in held)
 
