@@ -239,7 +239,7 @@ class View:
                     groups.setdefault(same, []).append(point)
         yield from (_mean_of(points) if "mean" in self.lines else points[0] for points in groups.values())
 
-    def draw(self, path: Path, rows: Sequence[Row], caption: str) -> None:
+    def draw(self, path: Path, rows: Sequence[Row]) -> None:
         """Draw rows and write the files of a figure."""
         points = list(self.points(rows))
         panels = [
@@ -247,10 +247,10 @@ class View:
             for name in dict.fromkeys(point.panel for point in points)
         ]
         if self.dots:
-            draw_dots(path, panels, points, caption)
+            draw_dots(path, panels, points)
         else:
             computed = self.lines.get("computed", ())
-            draw_lines(path, panels, points, caption, columns=self.axes.get("columns"), computed=computed)
+            draw_lines(path, panels, points, columns=self.axes.get("columns"), computed=computed)
 
     def _axes(self, panel: str) -> dict[str, Any]:
         shared = {key: value for key, value in self.axes.items() if key not in ("of", "columns")}

@@ -200,9 +200,9 @@ class Work:
         return "; ".join(f"{fact.name} {fact}" for fact in facts)
 
     def figure(self, draw: Callable[..., None], name: str, caption: str, *given: Any, **more: Any) -> str:
-        """Draw by a function of the path, what is given, and the caption, with provenance; return the path."""
+        """Draw by a function of the path and what is given, with provenance and the caption; return the path."""
         caption = self.of_collection(caption)
-        draw(self.folder / name, *given, caption, **more)
+        draw(self.folder / name, *given, **more)
         self.record(name, figure={"caption": caption})
         return f"{self.folder / name}.svg (also png, pdf, csv, json)"
 

@@ -14,7 +14,6 @@ def draw_by_method(
     path: Path,
     rows: Sequence[Mapping[str, Any]],
     lines: Mapping[str, str],
-    caption: str,
     *,
     marks: Mapping[str, Sequence[Mark]] | None = None,
     beside: str = "",
@@ -48,7 +47,7 @@ def draw_by_method(
         for name in order
     ]
     across = min(len(panels), 3 if len(panels) <= 9 else 5)
-    draw_lines(path, panels, points, caption, columns=across, size=(2.7, 2.1), computed=[other])
+    draw_lines(path, panels, points, columns=across, size=(2.7, 2.1), computed=[other])
 
 
 def interval_of(row: Mapping[str, Any], key: str) -> tuple[float | None, float | None]:

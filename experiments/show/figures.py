@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -23,7 +22,6 @@ logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs each glyph o
 
 STYLE = Path(__file__).with_name("paper.mplstyle")
 HIGHEST_DENSITY = 12  # markers on a line
-LETTERS_AN_INCH = 16  # of a caption
 MOST_BANDS = 3  # lines whose intervals are drawn as bands
 MOST_TICKS = 6  # intervals between labels of an axis, which must not overlap
 
@@ -83,7 +81,6 @@ def draw_lines(
     path: Path,
     panels: Sequence[Panel],
     points: Sequence[Point],
-    caption: str = "",
     columns: int | None = None,
     computed: Sequence[str] = (),
     size: tuple[float, float] = (3.6, 3.4),
@@ -98,8 +95,6 @@ def draw_lines(
         From left to right.
     points : sequence of Point
         In the order of x within a series; a series looks alike in all panels. The legend has the order of the series.
-    caption : str
-        Printed above, within the picture.
     columns : int, optional
         Panels in a row; all of them if omitted.
     computed : sequence of str
@@ -127,7 +122,7 @@ def draw_lines(
         _legend(figure, list(axes))
 
     width = 5.0 if across == 1 else size[0] * across
-    _write(path, points, draw, caption, width=width, height=size[1] * down + 0.3 * (down > 1))
+    _write(path, points, draw, width=width, height=size[1] * down + 0.3 * (down > 1))
 
 
 def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
@@ -142,7 +137,7 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
     )
 
 
-def draw_dots(path: Path, panels: Sequence[Panel], points: Sequence[Point], caption: str = "") -> None:
+def draw_dots(path: Path, panels: Sequence[Panel], points: Sequence[Point]) -> None:
     """Draw a row for each series with its x and interval; parameters and files as in `draw_lines`."""
     names = list(dict.fromkeys(point.series for point in points))
 
@@ -158,7 +153,7 @@ def draw_dots(path: Path, panels: Sequence[Panel], points: Sequence[Point], capt
         axes[0].set_ylim(len(names) - 0.4, -0.6)
 
     width = 3.2 * len(panels) + 0.07 * max(map(len, names), default=0)
-    _write(path, points, draw, caption, width=width, height=0.9 + 0.32 * len(names))
+    _write(path, points, draw, width=width, height=0.9 + 0.32 * len(names))
 
 
 def _draw_dot(axis: Axes, point: Point, row: int) -> None:
@@ -172,7 +167,7 @@ def _draw_dot(axis: Axes, point: Point, row: int) -> None:
     axis.annotate(f"{point.x:.3f}".replace("0.", ".", 1).replace("-", "−"), (point.x, row), xytext=(0, 3), **text)
 
 
-def draw_bars(path: Path, panel: Panel, points: Sequence[Point], caption: str = "") -> None:
+def draw_bars(path: Path, panel: Panel, points: Sequence[Point]) -> None:
     """Draw bars; parameters and files as in `draw_lines`."""
 
     def draw(figure: Figure) -> None:
@@ -181,7 +176,7 @@ def draw_bars(path: Path, panel: Panel, points: Sequence[Point], caption: str = 
         color = rcParams["axes.prop_cycle"].by_key()["color"][0]
         axis.bar([p.x for p in points], [p.y for p in points], 0.8, color=color, edgecolor="black", linewidth=0.3)
 
-    _write(path, points, draw, caption, width=7.0, height=2.6)
+    _write(path, points, draw, width=7.0, height=2.6)
 
 
 def _looks(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
@@ -279,9 +274,7 @@ KINDS = {"svg": ("Date", "Creator"), "png": ("Software",), "pdf": ("CreationDate
 """Formats of a figure, and the metadata about time and program that each omits."""
 
 
-def _write(
-    path: Path, points: Sequence[Point], draw: Callable[[Figure], None], caption: str, *, width: float, height: float
-) -> None:
+def _write(path: Path, points: Sequence[Point], draw: Callable[[Figure], None], *, width: float, height: float) -> None:
     """Draw in the project's style; the same bytes for the same points and library versions."""
     rows = [asdict(point) for point in points]
     header = [
@@ -289,11 +282,8 @@ def _write(
     ]
     write_csv(path.with_suffix(".csv"), header, ([row[name] for name in header] for row in rows))
     with style.context(STYLE):
-        lines = textwrap.wrap(caption, int(width * LETTERS_AN_INCH))
-        figure = Figure(figsize=(width, height + 0.16 * len(lines)), dpi=rcParams["savefig.dpi"])
+        figure = Figure(figsize=(width, height), dpi=rcParams["savefig.dpi"])
         draw(figure)
-        if lines:
-            figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=8)
         ConstrainedLayoutEngine().execute(figure)  # once: a figure with this layout repeats it for each format
         for kind, omitted in KINDS.items():
             with replacing(path.with_suffix(f".{kind}")) as temporary:

@@ -164,6 +164,5 @@ def _draw(folder: Path, table: Table, swept: Sequence[str]) -> Path | None:
             marks.setdefault(row["method"], []).append(Mark(label=label, x=row["tau"], y=row["f1"], side="below"))
     measured = [row for row in rows if row["row"] == MEASURED]
     lines = {"F1": "f1", "precision": "precision", "recall": "recall"}
-    caption = f"{table.caption}. F1, with its 95 % interval, precision and recall over the threshold τ"
-    draw_by_method(folder / "quality", measured, lines, caption, marks=marks)
+    draw_by_method(folder / "quality", measured, lines, marks=marks)
     return folder / "quality.png"

@@ -108,10 +108,10 @@ def test_both_coordinates_have_intervals(tmp_path):
     view = View(x="left", y={"stories lost": "lost"}, axes={"x_label": "left", "y_label": "lost"})
     [first, *_] = view.points(ROWS)
     assert (first.low, first.high, first.x_low, first.x_high) == (None, None, 0.1, 0.4)
-    view.draw(tmp_path / "f", ROWS, "c")
+    view.draw(tmp_path / "f", ROWS)
     text = (tmp_path / "f.csv").read_text()
     assert text.startswith("panel,series,x,y,low,high,x_low,x_high\ngold,a,0.2,0.5,,,0.1,0.4\n")
-    replace(view, x="lost", y={"left": "left"}).draw(tmp_path / "g", ROWS, "c")
+    replace(view, x="lost", y={"left": "left"}).draw(tmp_path / "g", ROWS)
     assert (tmp_path / "g.csv").read_text().splitlines()[0] == "panel,series,x,y,low,high"
 
 

@@ -93,7 +93,7 @@ def test_a_figure_has_means_with_ranges_and_level_lines(tmp_path):
     assert (points["lsh", 2].low, points["lsh", 2].high) == (0.2, 0.4)
     assert (points["lsh", 4].y, points["lsh", 4].low) == (0.6, None)
     assert [points["exact", x].y for x in (2, 4)] == [0.8, 0.8]
-    view.draw(tmp_path / "f", rows, "c")
+    view.draw(tmp_path / "f", rows)
     assert (tmp_path / "f.svg").stat().st_size > 0
 
 
@@ -106,5 +106,5 @@ def test_a_panel_has_attributes_of_its_own(tmp_path):
         axes={"x_label": "tau", "y_label": "", "of": {"Runtime": {"y_log": True}}},
     )
     assert [point.panel for point in view.points(rows)] == ["Runtime", "Recall", "Runtime", "Recall", "Recall"]
-    view.draw(tmp_path / "f", rows, "c")
+    view.draw(tmp_path / "f", rows)
     assert (tmp_path / "f.csv").read_text().count("Runtime") == 2
