@@ -21,7 +21,7 @@ KINDS = {
 
 SOURCES = {
     "paper": "claims of the paper",
-    "errata": "statements of the sources that another source, or their own figures, differ from",
+    "errata": "statements in which the sources contradict another source or their own figures",
     "other": "claims of the slides, lectures and blogs about it and about related systems",
 }
 """Where the claims are from; those of the paper are counted first, and apart."""

@@ -34,7 +34,7 @@ def finding(results: Path) -> str:
         return f"That it falls with the number of sites that supply the pages is not shown: {measured}."
     sentences = [f"The lead of spot signatures falls with the number of sites that supply the pages: {measured}."]
     if _holds(facts, "2"):
-        sentences.append(f"With {many} sites they are equal within .02.")
+        sentences.append(f"With {many} sites, spot signatures and the best of the others are equal within .02.")
     if _holds(facts, "5b"):
         sentences.append("Both the number of sites and the density of antecedents in templates are causes.")
     elif _holds(facts, "5a"):

@@ -27,14 +27,17 @@ ALIKE = "; exact duplicates are compared like all pages (duplicates=off)"
 UNLISTED = ("cells", "runs", "variants", "threshold")
 """Subfolders of the results that are not committed."""
 FILES = (
-    "`python run.py experiment=all` writes every table and figure below ([how](../docs/reproduction.md)), and "
-    "`experiment=claims` writes this page. `make bench` and `make race` write `bench/` and `race/` "
-    "([how](../benchmarks/README.md)). The `.json` of each table and figure states its command, commit, "
-    "machine, seeds and inputs. A result is current until a commit changes code that "
-    "it uses. The last column has the state at the time when this page was written; "
-    "`python -m experiments.harness.manifest` prints the present state. A time during which other processes ran is "
-    "n/a. Folders of runs (`runs/`) and finished cells (`cells/`) are not committed. Exact duplicates are compared "
-    "like all pages (duplicates=off) wherever a result of the paper is repeated."
+    "- `python run.py experiment=all` writes every table and figure of this list, and `experiment=claims` writes this "
+    "page ([how](../docs/reproduction.md)). A finished study has left the code; its command begins with the commit "
+    "that has it.\n"
+    "- `make bench` and `make race` write `bench/` and `race/` ([how](../benchmarks/README.md)).\n"
+    "- The `.json` of each table and figure states its command, commit, machine, seeds and inputs.\n"
+    "- A result is current until a commit changes code that it uses, whether or not its numbers would change. The last "
+    "column has the state at the time when this page was written; `python -m experiments.harness.manifest` prints the "
+    "present state.\n"
+    "- If other processes ran during a measurement, its time is n/a.\n"
+    "- Folders of runs (`runs/`) and finished cells (`cells/`) are not committed.\n"
+    "- Exact duplicates are compared like all pages (duplicates=off) wherever a result of the paper is repeated."
 )
 
 
@@ -55,7 +58,10 @@ def overview(results: Path, judged: Sequence[Judged], states: Mapping[str, str])
         for item in judged
         if item.claim.key
     ]
-    note = f"All [claims](claims.md):\n\n{summary(judged)}"
+    note = (
+        "Published and measured values are differences or ratios where a claim compares two methods. "
+        f"All [claims](claims.md):\n\n{summary(judged)}"
+    )
     claims = _captioned_table("Ten claims of the paper", list(key[0]), key, note)
     return "\n".join(
         ["# Results\n", FINDING.format(finding(results)), claims, *_shown(results), _index(results, states)]
