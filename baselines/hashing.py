@@ -9,7 +9,7 @@ from spotsigs.errors import InputError
 from spotsigs.records import Vectors
 
 PAIR_LIMIT = 2**31
-"""Maximal number of pairs, since those of a bucket grow with its square."""
+"""Maximal number of pairs, because the pairs of a bucket grow with the square of its size."""
 
 
 def term_hashes(vectors: Vectors) -> NDArray[np.uint64]:

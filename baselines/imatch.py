@@ -33,7 +33,7 @@ class IMatch(Matcher):
     idf_min, idf_max : float
         Band of normalised IDF in [0, 1], including both ends.
     lexica : int
-        Number of fingerprints per document, including that of lexicon 0.
+        Number of fingerprints per document, including the fingerprint by lexicon 0.
     lexicon_share : float
         Fraction of the terms in each randomised lexicon, in (0, 1).
     seed : int

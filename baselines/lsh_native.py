@@ -200,7 +200,7 @@ def min_hash(
     ``alpha x + beta mod P`` is computed without division, as the fractional part of ``(alpha x + beta + 1/2) / P`` in
     units of 2**-64: ``A x + B`` in wrapping 64-bit arithmetic, with ``A = floor(alpha 2**64 / P)`` and
     ``B = floor((beta + 1/2) 2**64 / P)``. The two roundings subtract less than ``x + 1 <= P + 1`` units. Half a residue
-    is ``2**63 / P`` units, which is more if ``P < 2**31.5``. So the value is between those of the residues ``r`` and
+    is ``2**63 / P`` units, which is more if ``P < 2**31.5``. So the value is between the values of residues ``r`` and
     ``r + 1``, residues keep their order, and ``floor(value P / 2**64)`` is ``r``.
     """
     alpha, beta = functions.alpha.tolist(), functions.beta.tolist()

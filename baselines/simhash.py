@@ -35,7 +35,7 @@ class SimHash(ThreadedMatcher):
     """Pairs of documents whose Charikar fingerprints differ in at most ``radius`` bits.
 
     Bit ``b`` of a document's fingerprint is 1 iff the signed sum of its signatures' weights is positive; the sign of a
-    weight is that of bit ``b`` of the signature's hash (1: positive, 0: negative). Documents without signatures are in
+    weight is given by bit ``b`` of the signature's hash (1: positive, 0: negative). Documents without signatures are in
     no pair. All pairs within the radius are found. The similarity is the fraction of equal bits. There is no tau.
 
     Parameters

@@ -164,10 +164,21 @@ Shape = Callable[[Path, int, random.Random], list[str]]
 SHAPES: dict[str, Shape] = {
     shape.__name__: shape
     for shape in (
-        false_lengths, records_in_bodies, unclosed_quote, shared_paragraph, one_folder, agreeing_spots, all_equal,
-        half_a_cluster, one_host, no_prose, equal_links, chain, endless_markup,
+        false_lengths,
+        records_in_bodies,
+        unclosed_quote,
+        shared_paragraph,
+        one_folder,
+        agreeing_spots,
+        all_equal,
+        half_a_cluster,
+        one_host,
+        no_prose,
+        equal_links,
+        chain,
+        endless_markup,
     )
-}  # fmt: skip
+}
 
 
 class Growth(NamedTuple):

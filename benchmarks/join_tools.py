@@ -153,9 +153,17 @@ def cpp(positional: bool, vectors: Vectors) -> Run:
     integers, wide = np.ctypeslib.ndpointer(np.int32), np.ctypeslib.ndpointer(np.int64)
     library.join.restype = ctypes.c_int64
     library.join.argtypes = [
-        wide, integers, ctypes.c_int64, ctypes.c_int32, integers, ctypes.c_double, ctypes.c_int32, integers, integers,
+        wide,
+        integers,
         ctypes.c_int64,
-    ]  # fmt: skip
+        ctypes.c_int32,
+        integers,
+        ctypes.c_double,
+        ctypes.c_int32,
+        integers,
+        integers,
+        ctypes.c_int64,
+    ]
 
     def run(tau: float, threads: int) -> PairArrays:
         least = bounds(tau, int(vectors.lengths.max())).least

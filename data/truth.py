@@ -80,12 +80,6 @@ class WithTruth(Collection):
             sys.stderr.write(f"{self.file}: {twice:,} of {len(pairs):,} lines repeat a pair, which counts once\n")
 
     @property
-    def idf_band(self) -> tuple[float, float]:  # type: ignore[override]
-        """Band of the collection."""
-        band: tuple[float, float] = self.collection.idf_band
-        return band
-
-    @property
     def site_pattern(self) -> str:
         """Pattern of the site in an id, if the collection has one."""
         return str(getattr(self.collection, "site_pattern", ""))
@@ -118,7 +112,7 @@ class WithTruth(Collection):
         return [partial(_labelled, shard, labelled) for shard in shards]
 
     def sources(self) -> Sequence[Any]:
-        """Return the files of the collection and that of the truth."""
+        """Return the files of the collection and the file of the truth."""
         if not self.file:
             return list(self.collection.sources())
         return [*self.collection.sources(), InputFile(Path(self.file).expanduser(), self.file)]

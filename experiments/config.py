@@ -54,6 +54,9 @@ OF_COMPARE = ("methods", "collections")
 
 ENDS = ("idf_min", "idf_max")
 
+PAPER_DATA, PAPER_BAND = "gold", (0.2, 0.85)
+"""A collection, and the band of normalised IDF that its pages are filtered by unless the user gives another."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -301,7 +304,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         once = f"run each alone, as in `python run.py experiment={names['experiment']}`, without -m"
         require(HydraConfig.get().mode is not RunMode.MULTIRUN, f"an experiment sweeps by itself: {once}")
         require_read(built["experiment"], names["experiment"], overrides())
-    band = zip(ENDS, getattr(built["data"], "idf_band", BAND), strict=True)
+    band = zip(ENDS, PAPER_BAND if names["data"] == PAPER_DATA else BAND, strict=True)
     ends = {key: default if config[key] == AUTO else config[key] for key, default in band}
     for key, value in ends.items():
         require(_is_number(value), f"{key} must be a number, or {AUTO}, got {config[key]!r}")
@@ -310,7 +313,8 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         signature=built["signature"],
         matcher=built["matcher"],
         **{name: config[name] for name in OF_METHOD if name in KEYS and name not in ("tau", *ENDS)},
-        **ends,
+        idf_min=ends["idf_min"],
+        idf_max=ends["idf_max"],
     )
     if method.tau is not None and method.tau != config.tau:
         matcher = f"matcher={names['matcher']} runs at the threshold {method.tau:g}, not at tau={config.tau:g}"
@@ -562,7 +566,7 @@ def _explain_override(error: HydraException) -> str:
             return f"{name} is no key of run.py: {there}"
         known = f"'{name}' here{_set_there(error, name, parent)}; `python run.py --help` lists the groups and keys"
         return f"{key[1]}: {parent or 'the configuration'} has no parameter {known}"
-    composing = re.match(r"In '[^']+': ValidationError raised while composing config:\s*(.*)", text)
+    composing = re.match(r"In '[^']+': \w+ raised while composing config:\s*(.*)", text)
     if composing:
         return composing[1]
     merging = re.search(r"Error merging override (\S+)", text)

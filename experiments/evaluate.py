@@ -27,7 +27,7 @@ from experiments.resample import (
     held_out_f1,
     sites_of,
 )
-from spotsigs.clustering.in_memory import Joined
+from spotsigs.clustering.in_memory import SharedJoin
 from spotsigs.contracts import VectorCollection
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import MEASURES, Interval, ends
@@ -68,7 +68,7 @@ def intervals_of(averages: FloatArray) -> dict[str, Interval]:
 class QualityCells(CellTask):
     """Cells of a method at several thresholds, with their quality.
 
-    One join serves all thresholds of a nested matcher, see `spotsigs.clustering.in_memory.Joined`.
+    One join serves all thresholds of a nested matcher, see `spotsigs.clustering.in_memory.SharedJoin`.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class QualityCells(CellTask):
             thresholds chosen on other pages, and ``default``, at the threshold of the method.
         """
         stored, method, taus = self.stored, self.method, self.taus
-        joined, truth = stored.joined(method), stored.truth(judged=True)
+        join, truth = stored.prepare_join(method), stored.truth(judged=True)
         thresholds: list[float | None] = list(taus) or [None]
         has_curve = method.tau is not None or thresholds == [None]
         require(has_curve, f"{method.matcher.label} has no threshold to draw a curve over")
@@ -121,7 +121,7 @@ class QualityCells(CellTask):
         drawn = levels.drawn(RESAMPLES)
         cells, crossed, apart, best = [], [], [], None
         for tau in thresholds:
-            matched = joined(serial.at(tau).matcher)
+            matched = join.match(serial.at(tau).matcher)
             apart.append(PairsOfLevels.of(matched.pairs, truth, levels, [0.0]))
             crossed.append(crossed_averages(apart[-1], drawn)[..., 0])
             result = Result.of(serial.at(tau), self.data, stored.source.collection, matched, truth=truth)
@@ -132,9 +132,9 @@ class QualityCells(CellTask):
         value = {"cells": cells, "sited": levels.sited, "crossed": np.round(np.stack(crossed, axis=-1), 6).tolist()}
         if self.compared:
             if method.matcher.nested and taus:
-                lowest = joined(serial.at(thresholds[0]).matcher)
+                lowest = join.match(serial.at(thresholds[0]).matcher)
                 apart = [PairsOfLevels.of(lowest.pairs, truth, levels, taus)]
-            own = PairsOfLevels.of(joined(serial.matcher).pairs, truth, levels, [0.0])
+            own = PairsOfLevels.of(join.match(serial.matcher).pairs, truth, levels, [0.0])
             value |= {"held_out": held_out_f1(apart).tolist(), "default": f1_of_samples(own).tolist()}
         return value | {"best": None if best is None else [best[1].i.tolist(), best[1].j.tolist()]}
 
@@ -169,16 +169,16 @@ class RunCells:
 
     def __call__(self) -> list[Cell | Exception]:
         """Run the cells; return the figures of each, or its error."""
-        joined = self.stored.joined(self.methods[0], self.seconds)
-        return [self._run(k, joined) for k in range(len(self.runs))]
+        join = self.stored.prepare_join(self.methods[0], self.seconds)
+        return [self._run(k, join) for k in range(len(self.runs))]
 
-    def _run(self, k: int, joined: Joined) -> Cell | Exception:
+    def _run(self, k: int, join: SharedJoin) -> Cell | Exception:
         method, run, contended = self.methods[k], self.runs[k], self.threads is not None
         if self.threads is not None and getattr(method.matcher, "threads", 1) is None:
             method = replace(method, matcher=method.matcher.with_threads(self.threads))
         try:
             intervals = partial(resampled_intervals, run.collection)
-            result = execute(method, run, contended=contended, joined=joined, about=self.about[k], intervals=intervals)
+            result = execute(method, run, contended=contended, join=join, about=self.about[k], intervals=intervals)
             return cell_of(result.described(run.spelling), seed=run.seed, commit=self.commit, contended=contended)
         except Exception as error:  # noqa: BLE001 - the other cells run
             return _sent(error)

@@ -1,4 +1,4 @@
-"""Compilation of the kernels in parallel processes: ``python -m spotsigs.compile`` compiles those of every run.
+"""Compilation of the kernels in parallel processes: ``python -m spotsigs.compile`` compiles the kernels of every run.
 
 A kernel is compiled once on a machine, about 20 seconds of one core in all. Each step below calls some kernels with few
 data, of the types that a run has; no kernel is called by two steps, unless with the same types, because numba's cache

@@ -14,7 +14,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.errors import InputError, as_count, as_tau, option
-from spotsigs.options import BAND, TAU
+from spotsigs.options import TAU
 from spotsigs.records import (
     Corpus,
     Document,
@@ -40,12 +40,9 @@ class Collection(ABC):
     ----------
     truth_by : str
         How the user can label duplicates if the collection does not: the end of a sentence.
-    idf_band : tuple of float
-        Band of normalised IDF that its pages are filtered by unless the user gives another.
     """
 
     truth_by: ClassVar[str] = ""
-    idf_band: ClassVar[tuple[float, float]] = BAND
 
     @property
     def reference_shards(self) -> int:
@@ -82,17 +79,10 @@ class Collection(ABC):
         """
         return "give another input" if skipped else None
 
-    def unit(self, copied: bool, most: int) -> tuple[int, str]:
-        """Return the bytes that its format requires to unpack at once, if more than a page, to be read or `copied`.
-
-        The second value is a sentence on how to write it with units of at most `most` bytes.
-        """
-        return 0, ""
-
 
 @dataclass(frozen=True)
 class Referenced(Collection):
-    """The documents of a reference, which are always kept, and those of a collection, which are compared with them.
+    """The documents of a reference, which are always kept, and the documents that are compared with them.
 
     Attributes
     ----------
@@ -119,9 +109,6 @@ class Referenced(Collection):
 
     def without_pages(self, skipped: Sized) -> str | None:  # noqa: D102 - as in the base
         return self.collection.without_pages(skipped)
-
-    def unit(self, copied: bool, most: int) -> tuple[int, str]:  # noqa: D102 - as in the base
-        return max(self.reference.unit(False, most), self.collection.unit(copied, most))
 
 
 class CopyableCollection(Collection):
@@ -213,7 +200,7 @@ class SignatureScheme(ABC):
     def located(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return the hash and the first token of every signature occurrence, in text order.
 
-        The hashes are those of ``__call__``, the tokens ascend. Boilerplate is removed by these positions.
+        The hashes equal the result of ``__call__``, and the tokens ascend. Boilerplate is removed by these positions.
 
         Raises
         ------
@@ -280,7 +267,7 @@ class Matcher(ABC):
         Similarity that the threshold limits: a `Measure`, or another name. The pairs of ``jaccard``, the multiset
         Jaccard similarity of the vectors, are compared with brute force.
     exact : bool
-        The pairs equal those of brute force.
+        The pairs equal the result of brute force.
     verified : bool
         Each pair has its similarity, which reaches the threshold, so the pairs of a higher threshold are some of those
         of a lower one. A method that is not verified may return NaN, and runs again at each threshold.
@@ -308,7 +295,7 @@ class Matcher(ABC):
 
     @property
     def nested(self) -> bool:
-        """Whether the pairs at a threshold are those of any lower one that reach it, so that one join serves all."""
+        """Whether the pairs of a lower threshold contain all pairs of a higher one, so that one join serves all."""
         return self.verified
 
     def at(self, tau: float | None) -> Self:
@@ -319,12 +306,8 @@ class Matcher(ABC):
         """Return the method with that number of threads; unchanged if it runs on one."""
         return self
 
-    def with_reference(self, pairs: Pairs, new_from: int) -> Pairs:
-        """Return the pairs that count if the documents before ``new_from`` are a reference: none of two of these."""
-        return pairs.where(pairs.j >= new_from)
-
     def memory_bytes(self, vectors: Vectors) -> int:
-        """Return the paper's lower bound of the memory (section 5.1): here that of the vectors alone.
+        """Return the paper's lower bound of the memory (section 5.1): here of the vectors alone.
 
         An id of 4 bytes and a frequency of 2 for each entry, 4 bytes for each document.
         """
@@ -393,7 +376,7 @@ class PairChunks(Protocol):
 
     @property
     def chunk_size(self) -> int:
-        """Pairs that are in memory at a time, except those of a single document."""
+        """Pairs that are in memory at a time, unless a single document has more."""
 
     @property
     def seconds(self) -> Mapping[str, float]:

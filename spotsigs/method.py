@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import BY_SCORE, Decisions, Keep, decide, priority
-from spotsigs.clustering.in_memory import Extracted, Joined, Matched
+from spotsigs.clustering.in_memory import Extracted, Matched, SharedJoin
 from spotsigs.clustering.leaders import LeaderOptions
 from spotsigs.contracts import Collection, CollectionScheme, Matcher, PairChunks, SignatureScheme, VectorCollection
 from spotsigs.errors import as_choice, flag, require, shown
@@ -258,7 +258,7 @@ class Method:
 
     @property
     def reads_phrases(self) -> bool:
-        """Whether decisions depend on the phrases of the texts, unless those of ``Keep.none``."""
+        """Whether decisions depend on the phrases of the texts; decisions by ``Keep.none`` never do."""
         return self.min_contained > 0
 
     @property
@@ -338,8 +338,8 @@ class Method:
             exact_duplicates = ExactDuplicates.among(signatures, self.duplicates)
         return Extracted(signatures, exact_duplicates, perf_counter() - began)
 
-    def joined(self, collection: Collection | VectorCollection, extracted: Extracted) -> Joined:
-        """Return the collection ready to be matched: filtered signatures, and the texts for a matcher that reads them.
+    def prepare_join(self, collection: Collection | VectorCollection, extracted: Extracted) -> SharedJoin:
+        """Filter the signatures of a collection for matching; add the texts for a matcher that reads them.
 
         Vectors are matched without filters.
         """
@@ -350,40 +350,40 @@ class Method:
                 vectors = self.idf_filter(known.signatures, known.exact_duplicates)
             vectors = vectors.as_sets() if self.sets else vectors
         if isinstance(collection, VectorCollection):
-            return Joined(known, Corpus(vectors))
+            return SharedJoin(known, Corpus(vectors))
 
         def distinct_texts() -> Iterator[str]:
-            """Yield the text of each document; that of an exact duplicate is empty."""
+            """Yield the text of each document; the text of an exact duplicate is empty."""
             for page, distinct in zip(
                 texts(collection, self.text), known.exact_duplicates.distinct.tolist(), strict=True
             ):
                 yield page if distinct else ""
 
-        return Joined(known, Corpus(vectors, distinct_texts), marks_shingles(self.signature))
+        return SharedJoin(known, Corpus(vectors, distinct_texts), marks_shingles(self.signature))
 
-    def unlisted(self, joined: Joined) -> Matched[Pairs]:
+    def match_for_decisions(self, join: SharedJoin) -> Matched[Pairs]:
         """Return what `decide` needs: without a list of all pairs, unless the matcher or the clusters need it.
 
         The number of all pairs grows with the squares of the sizes of clusters.
         """
         if self.clusters is ClusterMethod.leaders and isinstance(self.matcher, SpotSigsTight):
-            return joined.unlisted(self.matcher)
-        return joined(self.matcher)
+            return join.match_without_list(self.matcher)
+        return join.match(self.matcher)
 
     def match(
         self, collection: Collection | VectorCollection, engine: Engine, *, strict: bool = False, listed: bool = True
     ) -> Matched[Pairs]:
         """Find all pairs of a collection that fits into memory, or, unless `listed`, only what `decide` needs.
 
-        With a reference, the pairs are those of its documents with others, see `spotsigs.contracts.Referenced`.
+        With a reference, each pair has one of its documents and another one, see `spotsigs.contracts.Referenced`.
 
         Raises
         ------
         InputError
             If the signature scheme or the matcher rejects the input, or, if `strict`, for the first unreadable record.
         """
-        joined = self.joined(collection, self.extract(collection, engine, strict=strict))
-        return joined(self.matcher, crossed=True) if listed else self.unlisted(joined)
+        join = self.prepare_join(collection, self.extract(collection, engine, strict=strict))
+        return join.match(self.matcher, crossed=True) if listed else self.match_for_decisions(join)
 
     def decide(
         self,
@@ -399,10 +399,10 @@ class Method:
         matched : Matched
             Pairs of the method.
         dates : iterable of (str or None), optional
-            Dates or scores of the documents, for an order by them; by default those of the collection.
+            Dates or scores of the documents, for an order by them. The collection has the default.
         earlier : ndarray of bool, shape (m,), optional
-            True for those of the first m documents that an earlier run has kept. Its decisions are final. By default,
-            those of a reference.
+            For each of the first m documents, whether an earlier run has kept it. Its decisions are final. By
+            default, the documents of a reference are kept.
         """
         n, exact_duplicates = len(matched.doc_ids), matched.exact_duplicates
         if earlier is None and matched.new_from:
@@ -495,6 +495,6 @@ def _usual(part: Any) -> Any:
 
 
 def changed_parameters(part: Any, usual: Any) -> dict[str, Any]:
-    """Return the parameters of a part that differ from those of another one, but those that are keys of ``run.py``."""
+    """Return the parameters of a part that differ from another one's, except the keys of ``run.py``."""
     values = {item.name: getattr(part, item.name) for item in fields(part) if item.name not in ROOT_PARAMETERS}
     return {name: value for name, value in values.items() if usual is None or value != getattr(usual, name)}

@@ -487,7 +487,7 @@ def method_options(door: Door) -> list[str]:
 
 # spelling
 
-_PLAIN = re.compile(r"[A-Za-z_@/.][\w./@:-]*")
+_UNQUOTED = re.compile(r"[A-Za-z_@/.][\w./@:-]*")
 _MEANINGS = ("null", "true", "false", "nan", "inf")
 
 _OTHER_NAMES = {"hydra.run.dir": "--out", "copy": "--out"}
@@ -517,7 +517,7 @@ def plain(value: object) -> str:
     """
     value = getattr(value, "value", value)
     if isinstance(value, str):
-        simple = _PLAIN.fullmatch(value) and value.lower() not in _MEANINGS
+        simple = _UNQUOTED.fullmatch(value) and value.lower() not in _MEANINGS
         return value if simple else "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
     if isinstance(value, list | tuple):
         return f"[{','.join(map(plain, value))}]"

@@ -365,7 +365,7 @@ class Vectors:
     def from_counters(cls, counters: Iterable[Mapping[Any, int]], doc_ids: Sequence[str] | None = None) -> Vectors:
         """Build vectors from a multiset of features for each document, as `collections.Counter`.
 
-        Features are hashable objects, numbered as they first appear; those of count 0 are left out.
+        Features are hashable objects, numbered as they first appear; features of count 0 are left out.
 
         Raises
         ------

@@ -105,7 +105,7 @@ def check_signature_scheme(scheme: SignatureScheme) -> None:
         tokens = tokenize(text)
         hashes = scheme(tokens).tolist()
         readable = [xxhash.xxh64_intdigest(signature.encode()) for signature in scheme.readable(text)]
-        assert hashes == readable, f"{scheme.label}: the hashes of {text!r} are not those of its readable form"
+        assert hashes == readable, f"{scheme.label}: the hashes of {text!r} are not the hashes of its readable form"
         assert copy(tokens).tolist() == hashes, f"{scheme.label}: a pickled copy returns other signatures"
         _check_positions(scheme, tokens, hashes)
     assert len(scheme(tokenize(TEXTS[2]))) > 0, f"{scheme.label}: prose has no signatures"
@@ -120,7 +120,7 @@ def _check_positions(scheme: SignatureScheme, tokens: Tokens, computed: list[int
     assert hashes.tolist() == computed, f"{scheme.label}: located returns other signatures"
     assert len(firsts) == len(hashes), f"{scheme.label}: located returns {len(firsts)} tokens for {len(hashes)} hashes"
     known = np.all(np.diff(firsts, prepend=0, append=max(len(tokens) - 1, 0)) >= 0)
-    assert known, f"{scheme.label}: the first tokens do not ascend, or are not those of the text"
+    assert known, f"{scheme.label}: the first tokens do not ascend, or are no tokens of the text"
     early = [chain[0] < first for chain, first in zip(chains or (), firsts.tolist(), strict=False)]
     assert not any(early), f"{scheme.label}: a chain begins before the token of located"
 

@@ -99,7 +99,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
     - The slide on filtered sketches is empty: the runs of tokens shared with the other page are this implementation's,
       as are the definitions of coherent and central, which the slides describe in words.
     - The slides report sets. ``members=True`` also compares the pairs within each, so that pairs can be evaluated like
-      those of other methods; ``members=False`` makes the slides' comparisons and reports pairs with representatives
+      the pairs of other methods; ``members=False`` makes the slides' comparisons and reports pairs with representatives
       only.
     - Tokens are compared by 64-bit hashes.
     """
@@ -244,7 +244,7 @@ class Pages(NamedTuple):
     def documents(
         self, a: NDArray[np.int64], b: NDArray[np.int64], similarity: FloatArray
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
-        """Return the pairs of documents of pairs of pages, and those of equal pages with similarity 1."""
+        """Return the documents of pairs of pages, and the documents of equal pages as pairs of similarity 1."""
         equal_i, equal_j = pairs_within(self.rows, self.row_indptr)
         i, j, source = pairs_across(self.rows, self.row_indptr, a, b)
         similarities = np.concatenate([np.ones(len(equal_i)), similarity[source]])

@@ -50,7 +50,10 @@ def align(a, b, limit, out_partner, reach):  # type: ignore[no-untyped-def]
 
 @kernel
 def _push(stack, top, a0, a1, b0, b1):  # type: ignore[no-untyped-def]
-    """Push a box; return the new height. Assignment by element, since that of rows takes seconds to compile."""
+    """Push a box; return the new height.
+
+    Elements are assigned one by one, because an assignment of rows takes seconds to compile.
+    """
     stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = a0, a1, b0, b1
     return top + 1
 

@@ -225,7 +225,7 @@ def npm_pack(package: str, version: str, target: Path, path: Path) -> None:
 
 
 def npm_command() -> list[str] | None:
-    """Return the command of npm: that on PATH, or else that of the extra ``newsframes``."""
+    """Return the command of npm: npm on PATH, or else npm of the extra ``newsframes``."""
     program = shutil.which("npm")
     if program:
         return [program]

@@ -182,7 +182,7 @@ def _fetch_into(source: PageSource, folder: Path, file: Listed) -> None:
 def _fetch_file(source: PageSource, file: Listed, path: Path) -> None:
     address = f"{SERVER}/{source.repository}/{source.commit}/{quote(file.path)}"
     try:
-        with urlopen(address, timeout=TIMEOUT) as answer:  # the scheme is that of SERVER
+        with urlopen(address, timeout=TIMEOUT) as answer:  # SERVER has the scheme
             content = answer.read()
     except HTTPError as error:
         raise InputError(f"{address} answers {error.code} {error.reason}; {_way_out(source)}") from error
@@ -247,7 +247,7 @@ def _scrapinghub_pages(contents: Mapping[str, bytes]) -> Iterator[AnnotatedPage]
 
 
 def _title(html: str) -> str:
-    """Return the title that a page gives to other sites, or else that of its window."""
+    """Return the title that a page gives to other sites, or else the title of its window."""
     tree = LexborHTMLParser(html)
     for node in tree.css("meta[property='og:title']"):
         if node.attributes.get("content"):

@@ -140,7 +140,7 @@ def _site_records(site: str, rows: Sequence[dict[str, str]], cache: str, most: i
 
 
 def _others(row: dict[str, str]) -> list[str]:
-    """Return the folders of a release's other sites inside that of one site."""
+    """Return the folders of a release's other sites inside the folder of one site."""
     same = (
         other["root"] for other in listed_releases() if all(other[key] == row[key] for key in ("package", "version"))
     )
@@ -148,7 +148,7 @@ def _others(row: dict[str, str]) -> list[str]:
 
 
 def _pages(package: Path, root: str, others: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield path below the root and content of a package's pages, without those of other sites."""
+    """Yield path below the root and content of a package's pages, without pages of other sites."""
 
     def wanted(name: str) -> bool:
         path = PurePosixPath(name)

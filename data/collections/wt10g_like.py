@@ -80,7 +80,7 @@ class Wt10gLike(VectorCollection):
         )
         require(
             self.mean_length is None or not self.skewed,
-            "mean_length and skewed exclude each other: the skew is that of the published mean; leave one out",
+            "mean_length and skewed exclude each other, as the skew is fitted to the published mean; leave one out",
         )
         require(
             0 <= self.idf_min < self.idf_max <= 1,

@@ -88,7 +88,8 @@ class DecisionsInSamples(CellTask):
         with TemporaryDirectory() as folder:
             stored = _extracted(self.collection, self.methods, Path(folder))
             for (label, method), of in zip(self.methods, stored, strict=True):
-                decisions, truth = method.decide(of.joined(method)(method.matcher.with_threads(1)))[0], of.truth()
+                matched = of.prepare_join(method).match(method.matcher.with_threads(1))
+                decisions, truth = method.decide(matched)[0], of.truth()
                 by_story = of_stories(decisions.kept, decisions.clusters, truth)
                 drawn = multiplicities("story", list(truth.names), self.samples)
                 lost, left = resampled_documents(by_story, np.vstack([np.ones(len(truth.names)), drawn]))[3:]
@@ -110,7 +111,7 @@ def _sampled(stored: Stored, method: Method, taus: Sequence[float], samples: int
     whole = pages.collection if isinstance(pages, TemplateFree) else pages
     truth, sites = stored.truth(), sites_of(whole, stored.signatures().doc_ids)
     levels = Levels.of(truth, sites)
-    pairs = stored.joined(method)(method.at(taus[0]).matcher.with_threads(1)).pairs
+    pairs = stored.prepare_join(method).match(method.at(taus[0]).matcher.with_threads(1)).pairs
     every = PairsOfLevels.of(pairs, truth, levels, taus)
     drawn = itself_and(levels.drawn(samples))
     tallies = _tallies(every, drawn)

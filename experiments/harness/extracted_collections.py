@@ -14,7 +14,7 @@ import numpy as np
 
 from data.truth import WithTruth, read_truth, truth_of
 from experiments.harness.used_code import checksum_of_source
-from spotsigs.clustering.in_memory import Extracted, Joined
+from spotsigs.clustering.in_memory import Extracted, SharedJoin
 from spotsigs.contracts import Shard, SignatureScheme, VectorCollection
 from spotsigs.errors import InputError, require
 from spotsigs.formats.file_collection import FileCollection
@@ -101,9 +101,9 @@ class Stored:
         signatures = self.signatures()
         return Extracted(signatures, ExactDuplicates.among(signatures, self.source.duplicates), seconds)
 
-    def joined(self, method: Method, seconds: float = 0.0) -> Joined:
+    def prepare_join(self, method: Method, seconds: float = 0.0) -> SharedJoin:
         """Return the collection ready to be matched by a method."""
-        return method.joined(self.source.collection, self.extracted(seconds))
+        return method.prepare_join(self.source.collection, self.extracted(seconds))
 
     def truth(self, *, judged: bool = False) -> Truth:
         """Return the truth of the collection; an InputError if it has none, or judged pairs unless they serve."""

@@ -117,9 +117,15 @@ class Work:
         return None if cell["contended"] else float(cell["parse_ms"])
 
     def curves(
-        self, methods: Mapping[str, Method], taus: Sequence[float] | None, describe: str, **more: bool
+        self,
+        methods: Mapping[str, Method],
+        taus: Sequence[float] | None,
+        describe: str,
+        *,
+        listed: bool = False,
+        compared: bool = False,
     ) -> dict[str, Curve]:
-        """Return the quality curve of every method by label; `more` has attributes of `QualityCells`.
+        """Return the quality curve of every method by label; `listed` and `compared` are attributes of `QualityCells`.
 
         A matcher without a threshold has a single point; so has each, at its own, without `taus`.
         """
@@ -130,7 +136,8 @@ class Work:
                 method=replace(method, matcher=equally_exact(method.matcher)),
                 taus=[] if method.tau is None else [method.tau] if taus is None else list(taus),
                 data=data,
-                **more,
+                listed=listed,
+                compared=compared,
             )
             for label, method in methods.items()
         ]

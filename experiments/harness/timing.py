@@ -67,7 +67,7 @@ class TimedCell(CellTask):
             process), ``memory_mib`` (the paper's formula), ``pairs``, ``signatures``, ``documents``, ``occurrences``,
             ``counters``, and ``relative_recall`` with a base.
         """
-        corpus, matcher = self.stored.joined(self.method).corpus, self.method.matcher
+        corpus, matcher = self.stored.prepare_join(self.method).corpus, self.method.matcher
         few = min(len(corpus.vectors), FEW)
         matcher(Corpus(corpus.vectors.take(np.arange(few)), lambda: islice(corpus.texts(), few)))
         with PeakMemory() as memory:

@@ -32,7 +32,7 @@ class Figure4(Experiment):
         method = method_of({"signature": "shingles1"}, settings, **self.fixed)
         stored = work.read(method)
         truth = stored.truth()
-        means = cosine_within(stored.joined(method).corpus.vectors, truth.labels)
+        means = cosine_within(stored.prepare_join(method).corpus.vectors, truth.labels)
         sizes = np.bincount(truth.labels[truth.labels >= 0])
         means = means[sizes > 1]
         points = [

@@ -26,7 +26,7 @@ def predicted_rows(
 
     method, stored = methods[EXACT], work.read(methods[EXACT])
     truth = stored.truth()
-    pairs = stored.joined(method)(method.matcher.with_threads(1)).pairs
+    pairs = stored.prepare_join(method).match(method.matcher.with_threads(1)).pairs
     same = (truth.labels[pairs.i] == truth.labels[pairs.j]) & (truth.labels[pairs.i] >= 0)
     sizes = np.bincount(truth.labels[truth.labels >= 0])
     positive = (sizes * (sizes - 1) // 2).sum()

@@ -37,7 +37,7 @@ class Partitions(Experiment):
         """Draw both distributions; return a summary."""
         work = Work.begin(self.results, settings)
         method = method_of({}, settings, **self.fixed)
-        lengths = work.read(method).joined(method).corpus.vectors.lengths
+        lengths = work.read(method).prepare_join(method).corpus.vectors.lengths
         lengths = lengths[lengths > 0]
         per_length = np.bincount(np.minimum(lengths, RHO))[1:]
         filled = np.flatnonzero(per_length)

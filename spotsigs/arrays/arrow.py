@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def numbers(values: NDArray[Any]) -> Any:
+def arrow_numbers(values: NDArray[Any]) -> Any:
     """Return numbers or booleans as an Arrow array, without a copy if Arrow stores them alike."""
     import pyarrow as pa
 
@@ -18,7 +18,7 @@ def numbers(values: NDArray[Any]) -> Any:
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(stored)])
 
 
-def values(array: Any) -> NDArray[Any]:
+def as_ndarray(array: Any) -> NDArray[Any]:
     """Return an Arrow array of numbers without missing ones as an ndarray, without a copy."""
     kind = np.dtype(array.type.to_pandas_dtype())
     if not len(array):
@@ -26,7 +26,7 @@ def values(array: Any) -> NDArray[Any]:
     return np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
 
 
-def text(values: Iterable[str | None]) -> Any:
+def arrow_text(values: Iterable[str | None]) -> Any:
     """Return strings as an Arrow array; None is null."""
     import pyarrow as pa
 
@@ -37,20 +37,20 @@ def text(values: Iterable[str | None]) -> Any:
     return pa.LargeStringArray.from_buffers(len(encoded), *stored, _bitmap(given)).cast(pa.string())
 
 
-def lines(columns: Sequence[Any], cell: Callable[[Any], str]) -> str:
+def tab_separated(columns: Sequence[Any], cell: Callable[[Any], str]) -> str:
     """Return the rows of Arrow arrays as tab-separated lines, each value by a function, which gets None for null."""
     import pyarrow.compute as pc
 
     cells = []
     for column, end in zip(columns, ["\t"] * (len(columns) - 1) + ["\n"], strict=True):
         coded = column.dictionary_encode(null_encoding="encode")
-        cells.append(text(cell(value) + end for value in coded.dictionary.to_pylist()).take(coded.indices))
-    rows = pc.binary_join_element_wise(*cells, text([""])[0])
+        cells.append(arrow_text(cell(value) + end for value in coded.dictionary.to_pylist()).take(coded.indices))
+    rows = pc.binary_join_element_wise(*cells, arrow_text([""])[0])
     ends = np.frombuffer(rows.buffers()[1], np.int32)
     return str(rows.buffers()[2][: int(ends[len(rows)])], "utf-8") if len(rows) else ""
 
 
-def known_numbers(values: Sequence[float | None]) -> Any:
+def arrow_numbers_or_null(values: Sequence[float | None]) -> Any:
     """Return numbers as an Arrow array of float64; None is null."""
     import pyarrow as pa
 

@@ -75,7 +75,7 @@ def delete_outdated_kernels(package: Path) -> None:
 
 
 def marker(package: Path, what: str = "") -> Path:
-    """Return the file whose existence states that kernels, all or some, are those of the package's sources."""
+    """Return the file whose existence states that kernels, all or some, were compiled from the package's sources."""
     return _cache_of(package) / f"kernels-{_checksum(package)}{what}"
 
 

@@ -57,7 +57,7 @@ def cluster(
     pairs : Pairs, or spotsigs.outofcore.pair_files.PairFiles
         Near-duplicate pairs, in memory or on disk.
     n : int, optional
-        Number of documents; by default that of the pairs.
+        Number of documents. The default is the number that the pairs have.
     clusters : {"leaders", "components"}
         ``leaders``: in order of priority, a document that has no pair with an earlier leader becomes a leader. Each
         other document joins its most similar leader, among equals the one of best priority. So every member has a pair
@@ -175,7 +175,7 @@ def _by_rank(
 @kernel
 def _cover(first, second, covered):  # type: ignore[no-untyped-def]
     """Mark the partners of every document that is not covered when its turn comes; pairs are in order of rank."""
-    # All pairs of earlier rows were read before those of first[p], so it is a leader unless one of them covered it.
+    # All pairs of earlier rows were read before the pairs of first[p], so it is a leader unless one of them covered it.
     for p in range(len(first)):
         if not covered[first[p]]:
             covered[second[p]] = True
@@ -283,7 +283,7 @@ class Cohesion:
     chain: NDArray[np.bool_]
 
     def of(self, labels: IntArray) -> Cohesion:
-        """Return the cohesion of any clusters, in their order; those of one document have no pairs and NaN."""
+        """Return the cohesion of any clusters, in their order; a cluster of one document has no pairs and NaN."""
         position = np.searchsorted(self.labels, labels)
         several = np.append(self.labels, -1)[position] == labels
         position = position[several]
@@ -300,7 +300,7 @@ class Cohesion:
 def cohesion(clusters: Clusters, chunks: Iterable[tuple[IntArray, IntArray, FloatArray]]) -> Cohesion:
     """Count the pairs inside clusters, and summarize their similarities.
 
-    The chunks are those of `spotsigs.records.Pairs.chunks`; the result does not depend on their sizes.
+    `spotsigs.records.Pairs.chunks` yields such chunks; the result does not depend on their sizes.
     """
     labels = np.concatenate([np.empty(0, np.int32), *(some.astype(np.int32) for some in flagged(clusters.sizes > 1))])
     position = np.empty(len(clusters.representatives), np.int32)  # read for clusters of several documents alone

@@ -191,7 +191,7 @@ class Decisions:
         Fraction of the text of a removed document that the document which replaces it contains, see
         `spotsigs.signatures.contained`; NaN for the others, and where it is unknown.
     in_sections : bool
-        Some documents are in sections, whose threshold is above that of other pairs.
+        Some documents are in sections, whose threshold is above the threshold of other pairs.
     """
 
     clusters: Clusters
@@ -265,7 +265,7 @@ def decide(
     keep : Keep
         The policy.
     earlier : ndarray of bool, shape (m,), optional
-        True for those of the first m documents that an earlier run has kept. Its decisions are final.
+        For each of the first m documents, whether an earlier run has kept it. Its decisions are final.
     exact_duplicates : ExactDuplicates, optional
         Exact duplicates; none by default.
     compared : ndarray of bool, shape (n,), optional

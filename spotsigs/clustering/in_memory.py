@@ -21,6 +21,7 @@ from spotsigs.clustering.clusters import ClusterMethod, cluster
 from spotsigs.clustering.counting import CountingPairs
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
 from spotsigs.contracts import Matcher, PairChunks
+from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Clusters, Corpus, FloatArray, IntArray, Measure, Pairs, Signatures, Skipped, Vectors
 from spotsigs.signatures.blocks import Blocks
@@ -48,11 +49,18 @@ def by_pairs(
     representatives: NDArray[np.int32], pairs: PairChunks, clusters: ClusterMethod, options: LeaderOptions
 ) -> Grouped:
     """Group documents by listed pairs, of which those count that the rule of the options allows."""
-    order: Any = {"clusters": clusters, "priority": options.priority, "removed": options.removed}
     if options.rule is NO_RULE:
-        return Grouped(cluster(pairs, **order), pairs, pairs)
+        groups = cluster(pairs, clusters=clusters, priority=options.priority, removed=options.removed)
+        return Grouped(groups, pairs, pairs)
     counting = CountingPairs(pairs, options.rule, representatives)
-    return Grouped(cluster(pairs, counts=counting.counts, **order), counting, pairs)
+    groups = cluster(
+        pairs,
+        clusters=clusters,
+        priority=options.priority,
+        removed=options.removed,
+        counts=counting.counts,
+    )
+    return Grouped(groups, counting, pairs)
 
 
 def by_leaders(
@@ -220,8 +228,8 @@ class Extracted:
 
 
 @dataclass
-class Joined:
-    """A collection ready to be matched, joined once for matchers that differ in their threshold alone.
+class SharedJoin:
+    """A collection that is joined once for matchers that differ in their threshold alone.
 
     A `nested` matcher, as most verified ones, finds the same candidates at each threshold and reports those that reach
     it. A matcher without a threshold has one set of pairs. Any other matcher runs each time.
@@ -258,36 +266,39 @@ class Joined:
             return None
         return lowest if lowest <= matcher.threshold else None
 
-    def distinct(self, matcher: Matcher) -> Pairs:
-        """Return the pairs of a matcher, without those of exact duplicates."""
+    def match_distinct(self, matcher: Matcher) -> Pairs:
+        """Return the pairs of a matcher among documents that differ, without pairs of exact duplicates."""
         method, tau = _without_threshold(matcher), matcher.threshold
         if self.joined_at(matcher) is None and (tau is not None or method not in self._pairs):
             self._pairs[method] = tau, matcher(self.corpus)
         lowest, pairs = self._pairs[method]
         return pairs if tau is None or tau == lowest else pairs.at(tau)
 
-    def __call__(self, matcher: Matcher, *, crossed: bool = False) -> Matched[Pairs]:
-        """Return the pairs of a matcher, and those of the exact duplicates; with a reference, those that count.
+    def match(self, matcher: Matcher, *, crossed: bool = False) -> Matched[Pairs]:
+        """Return the pairs of a matcher, and the pairs of exact duplicates.
 
-        If ``crossed``, these are the pairs of a reference's document with another one.
+        With a reference, a pair has at least one document that is not of the reference. If ``crossed``, the other
+        document is of the reference.
         """
         joined_at, new_from = self.joined_at(matcher), self.extracted.signatures.n_reference
-        pairs = self.extracted.exact_duplicates.spread(self.distinct(matcher))
+        pairs = self.extracted.exact_duplicates.spread(self.match_distinct(matcher))
         if new_from:
-            pairs = matcher.with_reference(pairs, new_from)
+            pairs = pairs.where(pairs.j >= new_from)
+            if isinstance(matcher, Containment):
+                pairs = matcher.keep_contained_references(pairs, new_from)
             pairs = pairs.where(pairs.i < new_from) if crossed else pairs
         group = partial(by_pairs, self.extracted.exact_duplicates.representatives)
-        return self._matched(pairs, group, joined_at=joined_at)
+        return replace(self._with_pairs(pairs, group), joined_at=joined_at)
 
-    def unlisted(self, matcher: SpotSigsTight) -> Matched[Pairs]:
-        """Return no pairs; the documents are grouped by leaders, which need no list of them."""
+    def match_without_list(self, matcher: SpotSigsTight) -> Matched[Pairs]:
+        """Return no pairs, because the documents are grouped by leaders, which need no list of pairs."""
         vectors, none = self.corpus.vectors, np.empty(0, np.int32)
         pairs = Pairs(none, none, np.empty(0), len(vectors))
         duplicates = self.extracted.exact_duplicates
         find = partial(leaders_of, vectors, matcher.tau, exact_duplicates=duplicates, threads=matcher.threads)
-        return self._matched(pairs, partial(by_leaders, find), listed=False)
+        return replace(self._with_pairs(pairs, partial(by_leaders, find)), listed=False)
 
-    def _matched(self, pairs: Pairs, group: Grouping, **more: Any) -> Matched[Pairs]:
+    def _with_pairs(self, pairs: Pairs, group: Grouping) -> Matched[Pairs]:
         known, vectors = self.extracted, self.corpus.vectors
         return Matched(
             doc_ids=vectors.doc_ids,
@@ -300,7 +311,6 @@ class Joined:
             skipped=known.signatures.skipped,
             new_from=known.signatures.n_reference,
             texts=TextTasks(contents=None if known.signatures.phrases is None else lambda: self.contents),
-            **more,
         )
 
 

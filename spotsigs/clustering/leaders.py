@@ -184,8 +184,8 @@ def leaders_of(
 ) -> tuple[Clusters, Pairs]:
     """Group the documents by leaders, without the pairs between documents that are no leaders.
 
-    The clusters are those of `spotsigs.clustering.clusters.cluster` with all pairs of multiset Jaccard similarity
-    ``tau`` that count; the pairs are that of each document with its leader.
+    `spotsigs.clustering.clusters.cluster` returns the same clusters for all pairs of multiset Jaccard similarity
+    ``tau`` that count. Each document that is no leader is in one pair, with its leader.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def nearest_leaders(
         )
         return found
 
-    if both:  # the arrays of leaders are those of one search
+    if both:  # all arrays of leaders were found by one search
         return Nearest(*search(0, len(units.numbers)))
     number, similarity = concatenated(over_blocks(search, len(units.numbers), threads), (np.int32, np.float64))
     return Nearest(number, similarity, np.empty(0, np.int32), np.empty(0))

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.arrow import known_numbers, numbers, text
+from spotsigs.arrays.arrow import arrow_numbers, arrow_numbers_or_null, arrow_text
 from spotsigs.arrays.row_blocks import flagged
 from spotsigs.clustering.clusters import Cohesion
 from spotsigs.clustering.decisions import Decisions
@@ -47,32 +47,37 @@ def _equal(i: IntArray, j: IntArray, similarity: FloatArray) -> FloatArray:
     return similarity
 
 
+class RowFacts(NamedTuple):
+    """What tables have about documents and pairs besides the decisions."""
+
+    new_from: int = 0  # first row that `kept` and `removed` list: the documents that are added to a store
+    n_reference: int = 0  # the first rows are documents of a reference, which may have the id of another document
+    lower_bounds: LowerBounds = _equal
+    languages: NDArray[np.uint16] | None = None  # `spotsigs.records.DocumentColumns.languages`
+    text_lost: NDArray[np.float64] | None = None  # `spotsigs.evaluation.text_lost.TextLost.of_page`
+
+
+NO_FACTS = RowFacts()
+
+
 def write_tables(
     folder: Path,
     doc_ids: Sequence[str],
     pairs: PairChunks,
     decisions: Decisions,
     cohesion: Cohesion,
-    *,
-    new_from: int = 0,
-    n_reference: int = 0,
-    lower_bounds: LowerBounds = _equal,
-    languages: NDArray[np.uint16] | None = None,
-    text_lost: NDArray[np.float64] | None = None,
+    facts: RowFacts = NO_FACTS,
 ) -> None:
     """Write ``pairs.parquet``, ``clusters.parquet``, ``clusters.csv``, ``kept.csv`` and ``removed.csv``.
 
-    ``kept.csv`` and ``removed.csv`` list the rows from ``new_from`` on: the documents that are added to a store.
-    The first ``n_reference`` rows are documents of a reference, which may have the id of another document: if there are
-    any, each column of ids that can have one of them is followed, at the end of the table, by a column of roles.
-    ``languages`` are those of `spotsigs.records.Signatures`, and ``text_lost`` is
-    `spotsigs.evaluation.text_lost.TextLost.of_page`.
+    If there are documents of a reference, each column of ids that can have one of them is followed, at the end of the
+    table, by a column of roles.
     """
-    write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap, n_reference, lower_bounds)
+    n_reference = facts.n_reference
+    write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap, n_reference, facts.lower_bounds)
     write_clusters(folder / "clusters.parquet", doc_ids, decisions.clusters, cohesion, n_reference)
     write_cluster_list(folder / "clusters.csv", doc_ids, decisions.clusters, cohesion, n_reference)
-    more: Any = {"n_reference": n_reference, "lower_bounds": lower_bounds, "text_lost": text_lost}
-    write_lists(decisions, doc_ids, folder, new_from=new_from, languages=languages, **more)
+    write_lists(decisions, doc_ids, folder, facts)
 
 
 def role_of(of_reference: bool) -> str:
@@ -127,12 +132,12 @@ def pair_columns(
     for i, j, similarity in _regrouped(chunks, ROW_GROUP):
         named, indices = np.unique(np.concatenate([i, j]), return_inverse=True)
         ids = names(doc_ids, named)
-        a, b = (ids.take(numbers(part)) for part in np.split(indices, 2))
+        a, b = (ids.take(arrow_numbers(part)) for part in np.split(indices, 2))
         terms = [pa.nulls(len(i), pa.int64())] * 2
         if overlap is not None:
-            terms = [numbers(part) for part in overlap(i, j, similarity)]
-        roles = [text(_roles(i, n_reference))] if n_reference else []
-        yield a, b, numbers(similarity), *terms, numbers(lower_bounds(i, j, similarity)), *roles
+            terms = [arrow_numbers(part) for part in overlap(i, j, similarity)]
+        roles = [arrow_text(_roles(i, n_reference))] if n_reference else []
+        yield a, b, arrow_numbers(similarity), *terms, arrow_numbers(lower_bounds(i, j, similarity)), *roles
 
 
 def cluster_columns(doc_ids: Sequence[str], clusters: Clusters) -> Iterator[Sequence[Any]]:
@@ -141,7 +146,7 @@ def cluster_columns(doc_ids: Sequence[str], clusters: Clusters) -> Iterator[Sequ
         labels = clusters.labels[start : start + ROW_GROUP]
         rows = np.arange(start, start + len(labels)), clusters.representatives[labels]
         documents, representatives = (names(doc_ids, part) for part in rows)
-        yield documents, numbers(labels), representatives
+        yield documents, arrow_numbers(labels), representatives
 
 
 def write_clusters(
@@ -164,17 +169,17 @@ def write_clusters(
             labels = clusters.labels[start : start + ROW_GROUP]
             of_cluster = cohesion.of(labels)
             rows, representatives = np.arange(start, start + len(labels)), clusters.representatives[labels]
-            roles = [text(_roles(part, n_reference)) for part in (rows, representatives)] if n_reference else []
+            roles = [arrow_text(_roles(part, n_reference)) for part in (rows, representatives)] if n_reference else []
             append(
                 [
                     names(doc_ids, rows),
-                    numbers(labels),
+                    arrow_numbers(labels),
                     names(doc_ids, representatives),
-                    numbers(clusters.similarity_to_representative[start : start + ROW_GROUP]),
-                    numbers(clusters.sizes[labels].astype(np.int64)),
-                    numbers(of_cluster.minimum),
-                    numbers(of_cluster.mean),
-                    numbers(of_cluster.chain),
+                    arrow_numbers(clusters.similarity_to_representative[start : start + ROW_GROUP]),
+                    arrow_numbers(clusters.sizes[labels].astype(np.int64)),
+                    arrow_numbers(of_cluster.minimum),
+                    arrow_numbers(of_cluster.mean),
+                    arrow_numbers(of_cluster.chain),
                     *roles,
                 ]
             )
@@ -239,17 +244,7 @@ def _cluster_rows(
         )
 
 
-def write_lists(
-    decisions: Decisions,
-    doc_ids: Sequence[str],
-    folder: str | Path,
-    *,
-    new_from: int = 0,
-    n_reference: int = 0,
-    lower_bounds: LowerBounds = _equal,
-    languages: NDArray[np.uint16] | None = None,
-    text_lost: NDArray[np.float64] | None = None,
-) -> None:
+def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path, facts: RowFacts = NO_FACTS) -> None:
     """Write ``kept`` and ``removed``, each as CSV and as Parquet, where ids are as they are and empty cells are null.
 
     ``kept.csv`` states for each kept document whether it was ``compared``: ``no`` if it has too few signatures to have
@@ -257,11 +252,11 @@ def write_lists(
     kept one that replaces it, the partner of the pair that removes it, their similarity and its lower bound, the
     fraction of its text that the kept one contains, the reason, and the fraction of its text that no kept page
     contains; both fractions are empty if unknown. With a reference, it has the roles of the kept one and of the
-    partner. The arguments are those of `write_tables`.
+    partner.
     """
-    _write_list(Path(folder) / "kept", KEPT, _kept(decisions, doc_ids, new_from, languages))
-    removed = _with_roles(REMOVED, ("kept_instead_role", "partner_role"), n_reference)
-    rows = _removed(decisions, doc_ids, new_from, n_reference, lower_bounds, text_lost)
+    _write_list(Path(folder) / "kept", KEPT, _kept_rows(decisions, doc_ids, facts))
+    removed = _with_roles(REMOVED, ("kept_instead_role", "partner_role"), facts.n_reference)
+    rows = _removed_rows(decisions, doc_ids, facts)
     _write_list(Path(folder) / "removed", removed, rows)
 
 
@@ -277,41 +272,39 @@ def _write_list(path: Path, header: Sequence[str], blocks: Iterator[Sequence[lis
 
         def rows() -> Iterator[Sequence[Any]]:
             for columns in blocks:
-                append([known_numbers(c) if number else text(c) for c, number in zip(columns, kinds, strict=True)])
+                append(
+                    [
+                        arrow_numbers_or_null(c) if number else arrow_text(c)
+                        for c, number in zip(columns, kinds, strict=True)
+                    ]
+                )
                 yield from zip(*columns, strict=True)
 
         write_csv(path.with_suffix(".csv"), header, rows())
 
 
-def _kept(
-    decisions: Decisions, doc_ids: Sequence[str], new_from: int, languages: NDArray[np.uint16] | None
-) -> Iterator[Sequence[list[Any]]]:
+def _kept_rows(decisions: Decisions, doc_ids: Sequence[str], facts: RowFacts) -> Iterator[Sequence[list[Any]]]:
+    languages = facts.languages
     if languages is None or len(languages) != len(decisions.kept):  # of a store of an earlier release, or of vectors
         languages = np.zeros(len(decisions.kept), np.uint16)
-    for rows in flagged(decisions.kept, new_from):
+    for rows in flagged(decisions.kept, facts.new_from):
         compared = ["yes" if compared else "no" for compared in decisions.compared[rows].tolist()]
         yield names(doc_ids, rows).to_pylist(), compared, names_of_languages(languages[rows])
 
 
-def _removed(
-    decisions: Decisions,
-    doc_ids: Sequence[str],
-    new_from: int,
-    n_reference: int,
-    lower_bounds: LowerBounds,
-    text_lost: NDArray[np.float64] | None,
-) -> Iterator[Sequence[list[Any]]]:
-    for rows in flagged(~decisions.kept, new_from):
+def _removed_rows(decisions: Decisions, doc_ids: Sequence[str], facts: RowFacts) -> Iterator[Sequence[list[Any]]]:
+    n_reference, text_lost = facts.n_reference, facts.text_lost
+    for rows in flagged(~decisions.kept, facts.new_from):
         instead, partner = decisions.instead(rows), decisions.partner[rows]
         kept = names(doc_ids, np.maximum(instead, 0)).to_pylist()
         similarity, partners = decisions.similarity[rows], names(doc_ids, partner).to_pylist()
-        in_words = [_in_words(*known, n_reference) for known in ((kept, instead), (partners, partner))]
+        in_words = [_names_with_roles(*known, n_reference) for known in ((kept, instead), (partners, partner))]
         yield (
             names(doc_ids, rows).to_pylist(),
             [name if row >= 0 else None for name, row in zip(kept, instead.tolist(), strict=True)],
             partners,
             [_known(value) for value in similarity.tolist()],
-            [_known(value) for value in lower_bounds(rows, partner, similarity).tolist()],
+            [_known(value) for value in facts.lower_bounds(rows, partner, similarity).tolist()],
             [_known(value) for value in decisions.contained[rows].round(4).tolist()],
             list(decisions.reasons(rows, *in_words)),
             [None] * len(rows) if text_lost is None else [_known(value) for value in text_lost[rows].round(4).tolist()],
@@ -319,13 +312,13 @@ def _removed(
         )
 
 
-def _in_words(listed: list[str], rows: NDArray[Any], n_reference: int) -> list[str]:
+def _names_with_roles(names_of_rows: list[str], rows: NDArray[Any], n_reference: int) -> list[str]:
     """Return names as sentences have them: documents of a reference are followed by their role."""
     if not n_reference:
-        return listed
+        return names_of_rows
     return [
         f"{name} of the reference" if row < n_reference else name
-        for name, row in zip(listed, rows.tolist(), strict=True)
+        for name, row in zip(names_of_rows, rows.tolist(), strict=True)
     ]
 
 

@@ -215,7 +215,7 @@ def _engine(engine: Engine | str, workers: int) -> Engine:
 
 
 def _match(method: Method, given: _Pages, engine: Engine, *, listed: bool = True) -> _PagePairs:
-    """Match the pages, if nobody chose a threshold at that of their kind; warn about those that cannot be read."""
+    """Match the pages; warn about pages that cannot be read. If nobody chose a threshold, the pages decide."""
     if method.chooses_tau:
         pages = iter(given.source.pages)
         first = list(islice(pages, PROBED))
@@ -243,7 +243,7 @@ class _PagePairs(NamedTuple):
     method: Method
     matched: Matched[Pairs]
     positions: IntArray  # of the pages that could be read among all pages, ascending
-    referenced: IntArray  # of those of the reference
+    referenced: IntArray  # of the pages of the reference that could be read
     n: int  # number of all pages
     given: _Pages
 

@@ -138,7 +138,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def method_of(args: argparse.Namespace, collection: Any, store: Store | None) -> Method:
-    """Return the method of a verb's arguments; what they omit is that of a store, or the default.
+    """Return the method of a verb's arguments; what they omit is the choice of a store, or the default.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
     )
     with nullcontext() if memory is None else page_size_limit(BUDGET_PAGE):
         if args.id_column is None and _names_by_url(collection):
-            named = "ids and sites are those of the column url; --id COLUMN names another"
+            named = "the column url names documents and their sites; --id COLUMN names another column"
             print(terminal.line("info", named), file=sys.stderr)
         return method_of(args, collection, known), run
 
@@ -311,7 +311,7 @@ def _print_or_write_tables(args: argparse.Namespace) -> None:
     if args.out is not None:
         _run(args, as_path(args.out))
         return
-    from spotsigs.arrays.arrow import lines
+    from spotsigs.arrays.arrow import tab_separated
     from spotsigs.clustering.tables import cluster_columns, pair_columns
     from spotsigs.runs.runner import within_budget
     from spotsigs.runs.stages import compute
@@ -330,7 +330,7 @@ def _print_or_write_tables(args: argparse.Namespace) -> None:
                 if args.verb == "pairs"
                 else cluster_columns(matched.doc_ids, result.decisions.clusters)
             ):
-                sys.stdout.write(lines(block, _cell))
+                sys.stdout.write(tab_separated(block, _cell))
         sys.stdout.flush()
         if memory is not None:
             result = replace(result, peak_bytes=memory.peak_bytes)
@@ -411,7 +411,7 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
     Parameters
     ----------
     words : sequence of str, optional
-        The arguments; those of the process by default.
+        The arguments. The default are the arguments of the process.
     interrupt : optional
         Handler of SIGINT to install, see `spotsigs.__main__`.
     """
@@ -446,7 +446,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     if first and first not in VERBS and not first.startswith("-"):
         close = did_you_mean(first, VERBS)
         raise InputError(f"there is no verb {first!r}{close or ';'} `spotsigs --help` lists them")
-    words = _with_joined_keep_by(words)
+    words = _join_keep_by(words)
     verb = next(filter(VERBS.__contains__, words), "")
     taken = ["--help", "--verbose", *(option.typed for option in options_of(Door.command, verb).values())]
     options = (word for word in takewhile("--".__ne__, words) if word.startswith("--"))
@@ -462,7 +462,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     return args
 
 
-def _with_joined_keep_by(words: Sequence[str]) -> list[str]:
+def _join_keep_by(words: Sequence[str]) -> list[str]:
     """Join ``--keep-by`` with a column after a hyphen, which would be an option."""
     joined: list[str] = []
     for word in words:

@@ -78,7 +78,7 @@ def b_cubed(clusters: Clusters, truth: Truth) -> tuple[float, float, float]:
 
 
 def _known(truth: Truth) -> NDArray[np.bool_]:
-    """Return the documents whose story is known: with judged pairs, those of any of them."""
+    """Return the documents whose story is known: with judged pairs, all documents of a judged pair."""
     return np.ones(len(truth.labels), np.bool_) if truth.judged is None else truth.labels >= 0
 
 

@@ -178,7 +178,7 @@ def evaluate(
 def _documents(
     pairs: Pairs | Chunks, truth: Truth, clusters: Clusters | None, kept: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.bool_], Clusters]:
-    """Return the kept documents and the clusters, by default those of leaders."""
+    """Return the kept documents and the clusters. By default, leaders form the clusters."""
     if clusters is None:
         from spotsigs.clustering.clusters import cluster
 
@@ -206,7 +206,7 @@ def tallies(pairs: Pairs | Chunks, truth: Truth) -> Tallies:
     With judged pairs, only those count, and clusters are components of the positive ones.
 
     The arrays are float64 of shape (n_clusters + 1,). Half a false pair belongs to each cluster it touches; the last
-    entry is that of documents without a cluster.
+    entry is for documents without a cluster.
     """
     chunks = pairs.chunks() if isinstance(pairs, Pairs) else pairs
     count = max(len(truth.names), int(truth.labels.max(initial=-1)) + 1)
@@ -229,7 +229,7 @@ def tallies(pairs: Pairs | Chunks, truth: Truth) -> Tallies:
 
 
 def micro_averages(true: FloatArray, false: FloatArray, missed: FloatArray) -> FloatArray:
-    """Return precision, recall, F1 over all pairs, shape (3, ...); the last axis of `tallies` is that of clusters."""
+    """Return precision, recall, F1 over all pairs, shape (3, ...); the last axis of `tallies` has the clusters."""
     return _averages(true.sum(-1), false.sum(-1), missed.sum(-1))
 
 

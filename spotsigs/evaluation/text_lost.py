@@ -43,7 +43,7 @@ class TextLost:
 
 
 class Drawn(NamedTuple):
-    """Hashes of some pages: the distinct ones of kept pages, and those of each removed page; both ascend."""
+    """Hashes of some pages: the distinct hashes of kept pages, and the hashes of each removed page; both ascend."""
 
     kept: NDArray[np.uint64]
     removed: NDArray[np.uint64]
@@ -60,7 +60,7 @@ class Drawn(NamedTuple):
         return cls(distinct(grams.hashes[stays]), removed[order], rows[order])
 
     @classmethod
-    def joined(cls, parts: Sequence[Drawn]) -> Drawn:
+    def concatenate(cls, parts: Sequence[Drawn]) -> Drawn:
         """Return the hashes of the pages of several parts together."""
         kept, removed, rows = (np.concatenate(column) for column in zip(cls.none(), *parts, strict=True))
         order = np.argsort(removed, kind="stable")
@@ -101,7 +101,7 @@ class Counted(NamedTuple):
     @classmethod
     def of(cls, parts: Sequence[Drawn]) -> Counted:
         """Count the hashes of a range, of all pages."""
-        kept, removed, rows = Drawn.joined(parts)
+        kept, removed, rows = Drawn.concatenate(parts)
         lost, is_gram = ~_among(removed, kept), WordGrams.are_grams(removed)
         pages = distinct(rows[is_gram])
         own, without = (
@@ -148,11 +148,11 @@ def text_lost(grams: Iterable[WordGrams], kept: NDArray[np.bool_], *, most_bytes
         waiting.append(Drawn.of(batch.drawn(bits), kept[row : row + n], row))
         row, size = row + n, size + waiting[-1].size
         if size > most // 2:
-            drawn, bits = _fitting(Drawn.joined([drawn, *waiting]), bits, most)
+            drawn, bits = _fitting(Drawn.concatenate([drawn, *waiting]), bits, most)
             waiting, size = [], 0
     if row < len(kept):
         return None
-    drawn, bits = _fitting(Drawn.joined([drawn, *waiting]), bits, most)
+    drawn, bits = _fitting(Drawn.concatenate([drawn, *waiting]), bits, most)
     return measured([Counted.of([drawn])], len(kept), bits)
 
 

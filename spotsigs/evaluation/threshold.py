@@ -1,7 +1,7 @@
 """A similarity threshold without labels: the valley between unrelated pairs and near-duplicates.
 
-Similarities of unrelated pages are near 0 and those of copies near 1, with a valley in between if the pages decide at
-all. The histogram is that of logarithms, in which the two peaks are about equally wide.
+Similarities of unrelated pages are near 0 and similarities of copies near 1, with a valley in between if the pages
+decide at all. The histogram has logarithms, in which the two peaks are about equally wide.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from spotsigs.errors import counted, require
 
 FLOOR = 0.03
-"""Lower similarities are left out: those of pages that share a phrase."""
+"""Lower similarities are left out, because they are of pages that share a phrase."""
 
 BINS = 48
 FEWEST = 20
@@ -27,7 +27,7 @@ NOISE = 1.0
 """Least depth of a valley: twice the standard deviation of the square root of a count."""
 
 LOWEST_PEAK = 0.25
-"""Similarities of near-duplicates peak above this, those of pages that share a template below."""
+"""Similarities of near-duplicates peak above this; similarities of pages that share a template peak below."""
 
 LEAST_SEPARATION = 0.5
 """Least fraction of the variance that is between the two sides."""
@@ -65,7 +65,7 @@ def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggesti
     The depth of a valley is the difference of two square roots: that of the lower of the highest points on its two
     sides, and that of its bottom. The noise of a count's square root is the same for all counts. A valley is at most
     half as high as that side and deeper than the noise, half of the variance is between its sides, and the similarities
-    above it peak at 1/4 or more: lower ones are those of pages that share a template. The valley whose depth times
+    above it peak at 1/4 or more: lower similarities are of pages that share a template. The valley whose depth times
     separation is largest is chosen. If hardly a pair is below it, no peak is required there.
 
     Parameters
@@ -115,7 +115,11 @@ def _valley(
         shallow = f"no valley: the lowest point of the histogram ({valley:.1f} pairs a bin) is not far enough below the"
         return none, nan, f"{shallow} lower of its peaks ({height:.1f})"
     if edges[peak + 1] <= LOWEST_PEAK:
-        return none, nan, f"similarities above the valley peak at {edges[peak]:.2f}, that of a shared template"
+        return (
+            none,
+            nan,
+            f"similarities above the valley peak at {edges[peak]:.2f}, as pages with a shared template have it",
+        )
     separation = _separation(counts, first, last)
     between = f"{separation:.0%} of the variance of log similarity is between the"
     if separation < LEAST_SEPARATION:

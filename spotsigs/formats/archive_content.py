@@ -20,7 +20,7 @@ PIECE = 1 << 16
 OVERLAP = 4096
 """Bytes that show that a record begins."""
 
-_KEPT = 8 << 20  # bytes after a mark that need not be read again, at most those of a page
+_KEPT = 8 << 20  # bytes after a mark that need not be read again, at most as many as a page has
 _MOST_BEFORE = 256  # pieces before a mark that are in memory
 _MOST_AGAIN = 4
 _EMPTY_LINE = re.compile(rb"\n\s*?\n")

@@ -108,7 +108,7 @@ class Record:
 
     @property
     def is_too_large(self) -> bool:
-        """Whether the block is larger than that of a page."""
+        """Whether the block is larger than a page may be."""
         return self.head.length > largest_page()
 
     def fault(self) -> Skipped | None:

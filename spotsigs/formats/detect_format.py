@@ -52,7 +52,7 @@ _BEGINNINGS = (
     (rb"(\xef\xbb\xbf)?\s*\{", "jsonl"),
     (rb"\s*<", "folder"),
 )
-_NAMES = (
+_KIND_OF_SUFFIX = (
     (".csv", "csv"),
     (".tsv", "csv"),
     (".json", "jsonl"),
@@ -105,8 +105,8 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
 def format_of(path: str, columns: Sequence[str] = ()) -> str:
     """Return the name of the format of an input, one of `FORMATS`; a text whose first line has the columns is CSV.
 
-    It is that of most files of a sample, in which text that may be a page or not counts least. Every other file is
-    skipped with the reason when the input is read. The input and the errors are those of `collection_of`.
+    Most files of a sample have this format; text that may be a page or not counts least. Every other file is skipped
+    with the reason when the input is read. `collection_of` describes the input and the errors.
     """
     sources = find_sources(path)
     guesses = Counter(
@@ -154,7 +154,7 @@ def _guess(source: InputFile, alone: bool, columns: Sequence[str]) -> str | None
         return None
     if not head or head.isspace():
         name = source.name.lower()
-        return None if head is None else next((f"{kind}?" for word, kind in _NAMES if word in name), "folder?")
+        return None if head is None else next((f"{kind}?" for word, kind in _KIND_OF_SUFFIX if word in name), "folder?")
     names = (*CONTENT_COLUMNS, *(column.rpartition(".")[2] for column in columns))
     for pattern, name in _BEGINNINGS:
         if re.match(pattern, head):  # JSON next to pages is often their metadata

@@ -68,7 +68,7 @@ class FileCollection(CopyableCollection):
         """Raise NotOfFormatError if a file of the format lacks what makes documents of it."""
 
     def pieces(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Piece]:
-        """Iterate over the bytes of a file, cut at its records: those of the pieces that begin in ``[start, stop)``."""
+        """Iterate over the bytes of a file, cut at its records: the pieces that begin in ``[start, stop)``."""
         raise NotImplementedError
 
     def cut(self, path: Path) -> list[tuple[int, int]]:

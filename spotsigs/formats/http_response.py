@@ -31,7 +31,7 @@ _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # compressed bytes soon 
 _LISTS = ("transfer-encoding", "content-encoding")
 _INTERIM = re.compile(rb"HTTP/\S*[ \t]++1\d\d\b")
 _HEAD_END = re.compile(rb"\r?\n[ \t]*\r?\n")
-# The elements that begin HTML are those of the standard: WHATWG, MIME Sniffing, section 7.1.
+# The standard lists the elements that begin HTML: WHATWG, MIME Sniffing, section 7.1.
 _HTML_START = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+"
     rb"<(?:!doctype\s+html|html|head|body|title|script|iframe|h1|div|font|table|a|style|b|br|p)(?=[\s>])",
@@ -127,7 +127,7 @@ def decode_body(response: Response) -> bytes:
     unknown = next((encoding for encoding in response.encodings if encoding not in _ENCODINGS), None)
     if unknown and (_NOT_UNDONE.intersection(response.encodings) or not _is_text(body)):
         raise ValueError(f"its encoding {unknown!r} is unknown; known are chunked, gzip, deflate, br and zstd")
-    undone = bool(response.encodings) and body is response.body  # its length is that of other bytes
+    undone = bool(response.encodings) and body is response.body  # the stated length counts other bytes
     if response.length is not None and len(response.body) < response.length and not undone:
         raise ValueError(f"its body is cut short: {len(response.body)} of {response.length} bytes are there")
     return body
@@ -218,7 +218,7 @@ def has_whole_header(block: bytes) -> bool:
 
 
 def page(doc_id: str, response: Response, date: str | None, position: str) -> Document | Skipped:
-    """Return a response as a document; `position` is that of its record."""
+    """Return a response as a document; `position` is where its record begins."""
     if response.status == 206:
         return Skipped(positioned(doc_id, position), "the response is a fragment of a page (HTTP status 206)")
     try:

@@ -104,7 +104,7 @@ def _matching(pattern: str) -> list[InputFile]:
 
 
 def _matches(parts: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Return whether the parts of a path match those of a pattern."""
+    """Return whether the parts of a path match the parts of a pattern."""
     if not wanted or not parts:
         return not parts and all(part == "**" for part in wanted)
     if wanted[0] == "**":
@@ -127,7 +127,7 @@ def _remote_sources(path: str, given: Path) -> list[InputFile]:
 def _walk(folder: Path, root: Path, depth: int | None = None) -> Iterator[InputFile]:
     """Iterate over the files below a folder, and over sub-folders that are not read, with the reason."""
 
-    def listed(path: Path, fault: str) -> InputFile:
+    def refuse_source(path: Path, fault: str) -> InputFile:
         return InputFile(path, f"{file_name(path.relative_to(root))}/", fault)
 
     unreadable: list[InputFile] = []
@@ -135,16 +135,18 @@ def _walk(folder: Path, root: Path, depth: int | None = None) -> Iterator[InputF
     def refuse(error: OSError) -> None:
         if Path(error.filename) == root:
             raise InputError(f"the folder {root} {reason(error)}") from error
-        unreadable.append(listed(Path(error.filename), f"the folder {reason(error)}"))
+        unreadable.append(refuse_source(Path(error.filename), f"the folder {reason(error)}"))
 
     for parent, folders, names in os.walk(folder, onerror=refuse):
         below = Path(parent)
         visible = [name for name in folders if not name.startswith(".")]
         links = [name for name in visible if (below / name).is_symlink()]
-        yield from (listed(below / name, "a link to a folder is not followed; give its target") for name in links)
+        yield from (
+            refuse_source(below / name, "a link to a folder is not followed; give its target") for name in links
+        )
         results = [name for name in visible if name not in links and (below / name / COMPLETE).is_file()]
         results = [name for name in results if is_of_run(below / name)]
-        yield from (listed(below / name, "the results of a run are not read") for name in results)
+        yield from (refuse_source(below / name, "the results of a run are not read") for name in results)
         folders[:] = [name for name in visible if name not in links and name not in results]
         if depth is not None and len(below.relative_to(root).parts) >= depth:
             folders.clear()
@@ -237,7 +239,7 @@ def lines(path: Path, start: int = 0, stop: int = END) -> Iterator[tuple[int, by
 
 
 _PASSES: dict[Any, tuple[int, int, Any, Iterator[tuple[int, Any]]]] = {}
-"""The pass that this process can continue: the offset it has reached, that of its next item, the item, the rest."""
+"""The pass that this process can continue: the offset it reached, the offset of its next item, the item, the rest."""
 
 
 def resumed_pass(

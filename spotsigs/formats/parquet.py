@@ -74,11 +74,12 @@ class Parquet(RowCollection):
         except (pa.ArrowException, OSError, ValueError) as error:
             yield Skipped(source.name, f"rows {start} to {stop - 1} cannot all be read: {str(error).splitlines()[0]}")
 
-    def unit(self, copied: bool, most: int) -> tuple[int, str]:
-        """Return the size of the largest pages that are unpacked together, see `spotsigs.contracts.Collection.unit`.
+    def largest_unit(self, copied: bool, most: int) -> tuple[int, str]:
+        """Return the bytes of the largest pages that are unpacked together, if they are read or `copied`.
 
-        Of remote files, whose pages take a request each, the first is inspected. Pages of rows that are too large in
-        any case do not count.
+        The second value is a sentence on how to write the file with pages of at most `most` bytes. Of remote files,
+        whose pages take a request each, the first is inspected. Pages of rows that are too large in any case do not
+        count.
         """
         largest, sentence = 0, ""
         for source in self.sources():

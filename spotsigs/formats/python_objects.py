@@ -80,7 +80,7 @@ def input_pages(pages: Any, columns: Mapping[str, str], *, kept: bool = True) ->
     columns : mapping of str to str
         Names of columns, or keys of the dicts, by `NAMES`.
     kept : bool
-        Whether rows will be taken from it, so that those of an iterator stay in memory.
+        Whether rows will be taken from it, so that rows of an iterator stay in memory.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def present(value: Any) -> Any:
 
 
 def _page(html: Any, text: Any) -> InputPage:
-    """Return the content of a row that may have both columns: that of HTML counts if it is not empty."""
+    """Return the content of a row that may have both columns: the column of HTML counts if it is not empty."""
     html, text = present(html), present(text)
     empty = isinstance(html, (str, bytes)) and len(html) == 0
     use_text = html is None or (empty and text is not None)

@@ -118,7 +118,7 @@ def _record(collection: CopyableCollection, document: Document) -> bytes:
 def publish_copy(temporary: Path, folder: Path, undo: ExitStack, *, overwrite: bool = False) -> None:
     """Rename a copy to its folder, with its manifest; a previous copy moves to the temporary folder, or is an error.
 
-    A copy on another machine is uploaded file by file; those of a previous one that have no new version are deleted.
+    A copy on another machine is uploaded file by file; files of a previous copy that have no new version are deleted.
     `undo` takes the calls that restore the previous copy, or delete the remote one. A folder with any file that the
     manifest of a previous copy does not list is never replaced.
     """

@@ -70,15 +70,15 @@ class Containment(ThreadedMatcher, ThresholdMatcher):
             overlap=Overlap(vectors.lengths, self.measure),
         )
 
-    def with_reference(self, pairs: Pairs, new_from: int) -> Pairs:
-        """Return the pairs that count: of a reference's document and another one if the latter contains the former.
+    def keep_contained_references(self, pairs: Pairs, new_from: int) -> Pairs:
+        """Return the pairs without documents of a reference that the other document does not contain.
 
         The intersection is divided by the signatures of the reference's document, however long the other one is.
         """
         assert pairs.overlap is not None
         lengths = pairs.overlap.lengths[pairs.i]
         contains = (pairs.i >= new_from) | (pairs.shared / np.maximum(lengths, 1) >= self.tau) | (lengths == 0)
-        return super().with_reference(pairs.where(contains), new_from)
+        return pairs.where(contains)
 
     def memory_bytes(self, vectors: Vectors) -> int:
         """Return the bytes of vectors and index: 4 + 4 + 2 for each entry, 4 for each document."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from spotsigs.clustering.in_memory import Matched, TextTasks, by_leaders, by_pairs
 from spotsigs.clustering.leaders import LeaderOptions
-from spotsigs.contracts import Collection, CollectionScheme
+from spotsigs.contracts import Collection, CollectionScheme, Referenced
 from spotsigs.errors import InputError, counted, option, reason, require, system_errors
 from spotsigs.method import STORED, Method
 from spotsigs.outofcore.block_join import join_store
@@ -108,9 +108,15 @@ def require_units(collection: Collection, engine: Engine, memory: int, *, copied
     InputError
         If the budget is too small for one.
     """
+    from spotsigs.formats.parquet import Parquet  # loads pyarrow, which other formats do not need
+
     alone = fitting(engine, PROGRAM)
     most = largest_unit_within(memory, alone.processes)
-    unit, sentence = collection.unit(copied, most)
+    parts = [(collection, copied)]
+    if isinstance(collection, Referenced):
+        parts = [(collection.reference, False), (collection.collection, copied)]
+    units = (part.largest_unit(is_copied, most) for part, is_copied in parts if isinstance(part, Parquet))
+    unit, sentence = max(units, default=(0, ""))
     if unit > most:
         least = (alone.processes + 1) * PROGRAM + max(alone.processes, 1) * (LEAST + BYTES_A_UNIT_BYTE * unit)
         raise InputError(f"{sentence}, or give at least {option('memory', f'{-(-least // 10**6)}MB')}")

@@ -125,7 +125,7 @@ def draw(batch: GramBatch, out: Writer) -> None:
         n = len(grams.indptr) - 1
         parts.append(Drawn.of(grams, batch.kept[row : row + n], batch.first + row))
         row += n
-    drawn = Drawn.joined(parts)
+    drawn = Drawn.concatenate(parts)
     edges = np.array([min(edge, 2**64 - 1) for edge in job.edges()[:-1]], np.uint64)
     out.put("rows", drawn.rows)
     for name, hashes in (("kept", drawn.kept), ("removed", drawn.removed)):

@@ -63,7 +63,7 @@ def write_cluster_page(
     Texts and ids are untrusted; the page contains them as escaped JSON and shows them as text. Its policy forbids every
     request and every script but its own.
 
-    ``texts`` are those of all documents in row order, read once; None for one that cannot be read. ``scheme`` marks
+    ``texts`` has the text of every document in row order, read once, and None if it cannot be read. ``scheme`` marks
     signatures: those that ``matched`` returns for some rows, as `Matched.signatures_of` does, by default all.
     """
     all_rows = _members(clusters)

@@ -40,10 +40,15 @@ LONGEST = 20_000
 """Characters of a page that are shown."""
 
 COLUMNS = {
-    "tau": ("τ", "g"), "pairs": ("Pairs", ",d"), "clusters": ("Clusters", ",d"), "largest": ("Largest", ",d"),
-    "chains": ("Giant chains", ",d"), "removed": ("Removed", ",d"), "removed_share": ("Fraction", ".1%"),
+    "tau": ("τ", "g"),
+    "pairs": ("Pairs", ",d"),
+    "clusters": ("Clusters", ",d"),
+    "largest": ("Largest", ",d"),
+    "chains": ("Giant chains", ",d"),
+    "removed": ("Removed", ",d"),
+    "removed_share": ("Fraction", ".1%"),
     "text_lost": ("Text lost", ".1%"),
-}  # fmt: skip
+}
 QUALITY = {"precision": ("Prec.", ".3f"), "recall": ("Rec.", ".3f"), "f1": ("F1", ".3f")}
 DECIDED = {"lost": ("Stories lost", ".1%"), "left": ("Duplicates left", ".1%")}
 
@@ -75,7 +80,7 @@ def compare_thresholds(
 ) -> Comparison:
     """Compare thresholds, among them `tau`, by the decisions of the method with all pairs that reach `FLOOR`.
 
-    `similarities` are those of the pairs of distinct pages, without exact duplicates, and `lost` is the function of
+    `similarities` has a value for each pair of distinct pages, without exact duplicates, and `lost` is the function of
     `spotsigs.evaluation.text_lost.shares_lost`.
     """
     suggestion, truth = suggest(similarities), Truth.from_clusters(matched.signatures.clusters)
@@ -223,11 +228,18 @@ def _pairs_to_compare(
         about = f"Just {side} τ = {candidate.tau:g} ({candidate.why}): similarity {similarity:.3f}."
         listed.append(
             {
-                "label": number, "ids": [matched.doc_ids[i], matched.doc_ids[j]], "similarities": [1.0, similarity],
-                "low": similarity, "mean": similarity, "pairs": 1, "chain": 0, "giant": False,
-                "mark": f"{'≥' if side == 'reaches' else '<'} {candidate.tau:g}", "about": about,
+                "label": number,
+                "ids": [matched.doc_ids[i], matched.doc_ids[j]],
+                "similarities": [1.0, similarity],
+                "low": similarity,
+                "mean": similarity,
+                "pairs": 1,
+                "chain": 0,
+                "giant": False,
+                "mark": f"{'≥' if side == 'reaches' else '<'} {candidate.tau:g}",
+                "about": about,
             }
-        )  # fmt: skip
+        )
         blocks.append(packed([i, j], kept, tuple(column[row : row + 1] for column in columns), scheme, counts))
     return listed, blocks
 
@@ -268,7 +280,7 @@ def _about(name: str, comparison: Comparison, chosen: Sequence[Mapping[str, Any]
         f"each candidate, and choose the one that separates them as you would.</p><ul>{reasons}</ul>"
         f'{_as_html(chosen, ())}<div class="charts">{_histogram(comparison.suggestion, guides)}</div>'
         f"<details><summary>All thresholds</summary>{_as_html(rows, chosen)}<p>A giant chain is a cluster of 20 "
-        "documents or more in which most pairs do not reach τ. Removed documents are those of <code>dedup</code>, and "
+        "documents or more in which most pairs do not reach τ. <code>dedup</code> removes the same documents, and "
         "text lost is the fraction of word 5-grams, or of a sample of about a million, in no kept one.</p></details>"
     )
 

@@ -87,14 +87,10 @@ class Result:
         *,
         earlier: NDArray[np.bool_] | None = None,
         truth: Truth | None = None,
-        peak_bytes: int = 0,
-        memory: int | None = None,
-        added_from: int = 0,
     ) -> Result:
         """Decide about the documents of matched pairs, and evaluate the pairs, in passes over chunks of them.
 
-        The array `earlier` is that of `spotsigs.method.Method.decide`; the truth is by default that of the collection.
-        The other parameters are attributes of the result.
+        The array `earlier` is an argument of `spotsigs.method.Method.decide`. Without `truth`, the collection is asked.
         """
         decisions, pairs = method.decide(matched, earlier=earlier)
         matched = replace(matched, pairs=pairs)
@@ -111,9 +107,6 @@ class Result:
             quality=None if truth is None else evaluate(pairs.chunks(), truth, groups, kept=decisions.kept),
             checksum=checksum(*_content(matched, named)),
             in_shingles=matched.signatures.in_shingles() if named and marks_shingles(method.signature) else 0,
-            peak_bytes=peak_bytes,
-            memory=memory,
-            added_from=added_from,
         )
 
     @cached_property

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from spotsigs.clustering.decisions import BY_SCORE, Keep, is_unordered
-from spotsigs.clustering.in_memory import Joined, Matched
-from spotsigs.clustering.tables import role_of, write_tables
+from spotsigs.clustering.in_memory import Matched, SharedJoin
+from spotsigs.clustering.tables import RowFacts, role_of, write_tables
 from spotsigs.contracts import CopyableCollection
 from spotsigs.errors import option, require
 from spotsigs.evaluation.metrics import Interval
@@ -54,7 +54,7 @@ def execute(
     run: Run,
     *,
     contended: bool = False,
-    joined: Joined | None = None,
+    join: SharedJoin | None = None,
     about: Mapping[str, str] | None = None,
     intervals: Callable[[Result], Mapping[str, Interval]] | None = None,
 ) -> Result:
@@ -66,7 +66,7 @@ def execute(
         What to compute, of which input, and where.
     contended : bool
         Other jobs run at the same time, so that the times of this one do not compare.
-    joined : Joined, optional
+    join : SharedJoin, optional
         Signatures and pairs that runs in memory share.
     about : mapping of str to str, optional
         Files with the configuration of the run, by their names in the folder ``.hydra``.
@@ -85,7 +85,7 @@ def execute(
         with ExitStack() as stack, ExitStack() as undo:
             with publishing(folder, RUN, COMPLETE, OPTIONAL) as new:
                 with within_budget(run) as memory, task_log() as log_of_tasks:
-                    result = compute(method, run, joined)
+                    result = compute(method, run, join)
                     if intervals is not None and result.quality is not None:
                         known = {**result.quality.intervals, **intervals(result)}
                         result = replace(result, quality=replace(result.quality, intervals=known))
@@ -171,7 +171,7 @@ def _free_copy(run: Run) -> Path | None:
 
 
 def write_result(folder: Path, result: Result) -> None:
-    """Write all tables, and those of `OPTIONAL` that have rows."""
+    """Write all tables; of the tables in `OPTIONAL`, write only those with rows."""
     matched = result.matched
     with writing(folder):
         write_tables(
@@ -180,11 +180,13 @@ def write_result(folder: Path, result: Result) -> None:
             matched.pairs,
             result.decisions,
             result.cohesion,
-            new_from=matched.new_from,
-            n_reference=matched.n_reference,
-            lower_bounds=matched.lower_bounds,
-            languages=matched.signatures.languages,
-            text_lost=None if result.text_lost is None else result.text_lost.of_page,
+            RowFacts(
+                new_from=matched.new_from,
+                n_reference=matched.n_reference,
+                lower_bounds=matched.lower_bounds,
+                languages=matched.signatures.languages,
+                text_lost=None if result.text_lost is None else result.text_lost.of_page,
+            ),
         )
     if len(matched.skipped):
         header = ("doc", "reason", "role") if matched.n_reference else ("doc", "reason")
@@ -217,9 +219,9 @@ def _names(ids: Sequence[str], records: Callable[[], Iterator[Skipped]]) -> Iter
 
 
 def _text_lost(result: Result, run: Run) -> TextLost | None:
-    """Measure the text that no kept page contains; None if kept pages are those of a store, without texts.
+    """Measure the text that no kept page contains; None if the kept pages are in a store, without texts.
 
-    The texts are read again if the signatures are those of an earlier run that made no copy.
+    The texts are read again if an earlier run, which made no copy, stored the signatures.
     """
     matched = result.matched
     if matched.new_from and run.documents is run.collection:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from glob import has_magic
 from itertools import chain, repeat
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from spotsigs.clustering.clusters import ClusterMethod
-from spotsigs.clustering.in_memory import Joined
+from spotsigs.clustering.in_memory import SharedJoin
 from spotsigs.compile import prepare, steps_of
 from spotsigs.contracts import Collection, Referenced, VectorCollection
 from spotsigs.errors import InputError, option, require
@@ -78,7 +79,7 @@ class Run:
     data : str
         Name of the collection.
     against : Collection, Store or None
-        Reference, whose documents are compared with those of the collection, always kept and never copied.
+        Reference, whose documents are compared with the collection, always kept and never copied.
     strict : bool
         Stop at the first record that cannot be read.
     output : Output
@@ -182,8 +183,8 @@ def _is_below(path: str | Path, folder: str | Path) -> bool:
     return inner.resolve().is_relative_to(outer.resolve())
 
 
-def compute(method: Method, run: Run, joined: Joined | None = None) -> Result:
-    """Match a collection, group the pairs and evaluate them; `joined` is that of other runs in memory.
+def compute(method: Method, run: Run, join: SharedJoin | None = None) -> Result:
+    """Match a collection, group the pairs and evaluate them; other runs in memory may share the `join`.
 
     The result is the same in memory and on disk; with ``add``, it has the pairs with at least one new document.
 
@@ -196,35 +197,32 @@ def compute(method: Method, run: Run, joined: Joined | None = None) -> Result:
     listed = run.output.pairs or run.output.page or method.clusters is not ClusterMethod.leaders
     prepare(steps_of(method, listed=listed), run.memory)
     if run.memory is not None:
-        return _on_disk(method, run, run.memory)
-    return _in_memory(method, run, joined_of(method, run) if joined is None else joined)
+        return _compute_on_disk(method, run, run.memory)
+    if join is None:
+        extracted = method.extract(run.documents, run.engine, strict=run.strict, grams=run.grams)
+        join = method.prepare_join(run.documents, extracted)
+    return _compute_in_memory(method, run, join)
 
 
-def joined_of(method: Method, run: Run) -> Joined:
-    """Return the collection of a run ready to be matched, by methods that differ in their thresholds alone."""
-    extracted = method.extract(run.documents, run.engine, strict=run.strict, grams=run.grams)
-    return method.joined(run.documents, extracted)
-
-
-def _in_memory(method: Method, run: Run, joined: Joined) -> Result:
-    signatures = joined.extracted.signatures
+def _compute_in_memory(method: Method, run: Run, join: SharedJoin) -> Result:
+    signatures = join.extracted.signatures
     labelled = not signatures.n_reference and any(name is not None for name in signatures.documents.clusters)
     listed = run.output.pairs or run.output.page or labelled
-    own_join = joined.joined_at(method.matcher) is None
+    own_join = join.joined_at(method.matcher) is None
     if own_join and listed:
         method.matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
-    n = len(joined.corpus.vectors)
+    n = len(join.corpus.vectors)
     with PeakMemory() as memory, in_caller("joining", n) if listed else nullcontext():
-        matched = joined(method.matcher, crossed=run.output.pairs) if listed else method.unlisted(joined)
+        find = partial(join.match, method.matcher, crossed=run.output.pairs)
+        matched = find() if listed else method.match_for_decisions(join)
     if own_join:
-        joined.peak_bytes = memory.peak_bytes
+        join.peak_bytes = memory.peak_bytes
     with in_caller("decisions", n):
-        return Result.of(
-            method, run.data, run.collection, matched, peak_bytes=joined.peak_bytes, added_from=matched.new_from
-        )
+        result = Result.of(method, run.data, run.collection, matched)
+    return replace(result, peak_bytes=join.peak_bytes, added_from=matched.new_from)
 
 
-def _on_disk(method: Method, run: Run, memory: int) -> Result:
+def _compute_on_disk(method: Method, run: Run, memory: int) -> Result:
     from spotsigs.outofcore.pipeline import Store, read_decisions, require_units, write_decisions
     from spotsigs.outofcore.segments import read_contents
 
@@ -254,9 +252,8 @@ def _on_disk(method: Method, run: Run, memory: int) -> Result:
         log.warning(undecided, f"{added_from:,}", store.folder)
         matched = store.match(None, listed=listed)
     with store.locked(), in_caller("decisions", len(matched.doc_ids)):
-        result = Result.of(
-            method, run.data, run.collection, matched, earlier=earlier, memory=memory, added_from=added_from
-        )
+        result = Result.of(method, run.data, run.collection, matched, earlier=earlier)
+        result = replace(result, memory=memory, added_from=added_from)
     if run.store is not None:
         write_decisions(run.store, result.decisions.kept, method)
     return result

@@ -1,4 +1,4 @@
-"""Stores of runs on disk: those of single runs, and those that a user names."""
+"""Stores of runs on disk: temporary stores of single runs, and stores that a user names."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _discard(store: Path) -> None:
 
 
 def kept_store(store: str) -> Path:
-    """Return the path of a store that the user names; that of a single run is no longer deleted."""
+    """Return the path of a store that the user names; if it was the store of a single run, it is no longer deleted."""
     named = as_path(store)
     if not is_remote(named):
         (named / RUN_MARKER).unlink(missing_ok=True)

@@ -38,9 +38,9 @@ def threshold_report(method: Method, run: Run) -> str:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     extracted = method.extract(run.collection, run.engine, strict=run.strict, grams=MOST_GRAMS)
-    joined = method.joined(run.collection, extracted)
+    join = method.prepare_join(run.collection, extracted)
     lowest = SpotSigsTight(tau=FLOOR)
-    distinct, matched = joined.distinct(lowest), joined(lowest)
+    distinct, matched = join.match_distinct(lowest), join.match(lowest)
     tau = TAU if method.tau is None else method.tau
     lost = shares_lost(extracted.signatures.grams)
     comparison = compare_thresholds(replace(method, matcher=lowest), matched, distinct.similarity, tau, lost)

@@ -87,7 +87,7 @@ def warning(method: Method, clusters: Clusters, inside: Cohesion, near: float | 
 def text_warning(method: Method, lost: float, mostly_lost: int, removed: int) -> str:
     """Return a sentence that names a higher threshold if much text is lost, else an empty one.
 
-    The numbers are those of `spotsigs.evaluation.text_lost.TextLost`, and the removed pages.
+    The arguments are attributes of `spotsigs.evaluation.text_lost.TextLost`, and the number of removed pages.
     """
     if method.tau is None or method.tau >= 0.9 or removed < FEWEST_REMOVED:
         return ""

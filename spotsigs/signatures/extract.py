@@ -420,7 +420,7 @@ def extract(
     Returns
     -------
     Signatures
-        One row per document, in the collection's order. The ids of a reference, and those of the other documents, are
+        One row per document, in the collection's order. The ids of a reference, and the ids of other documents, are
         made unique by `unique_ids`.
 
     Raises
@@ -458,7 +458,7 @@ def extract(
 def _refined(
     scheme: CollectionScheme, outlines: Signatures, sites: NDArray[np.uint64], sameness: Sameness
 ) -> Signatures:
-    """Return the signatures of outlines; the representative of exact duplicates has those of the first of them."""
+    """Return the signatures of outlines; a representative has the signatures of the first of its exact duplicates."""
     exact_duplicates = ExactDuplicates.among(outlines, sameness)
     refined = scheme.refine(outlines.only(exact_duplicates.first_on_site(sites)))
     if not exact_duplicates.any:

@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.arrow import numbers, values
+from spotsigs.arrays.arrow import arrow_numbers, as_ndarray
 from spotsigs.arrays.csr import INT32_MAX, row_starts
 from spotsigs.errors import as_choice, as_count, as_number, option, require
 from spotsigs.options import BAND
@@ -145,8 +145,8 @@ def dense_ids(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np
     for k in range(16):  # one at a time: a table of all would take eight times the bytes of the hashes
         at = np.flatnonzero(sixteenth == k)
         # A hash table over the occurrences and a sort of the distinct values only: several times faster than np.unique.
-        encoded = numbers(hashes[at]).dictionary_encode()
-        distinct = values(encoded.dictionary)
+        encoded = arrow_numbers(hashes[at]).dictionary_encode()
+        distinct = as_ndarray(encoded.dictionary)
         require(
             n + len(distinct) <= MOST_IDS,
             f"there are more than {MOST_IDS:,} distinct signatures, which is the limit in memory; "
@@ -155,7 +155,7 @@ def dense_ids(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np
         order = np.argsort(distinct)
         rank = np.empty(len(distinct), np.int32)
         rank[order] = np.arange(n, n + len(distinct), dtype=np.int32)
-        ids[at] = rank[values(encoded.indices)]
+        ids[at] = rank[as_ndarray(encoded.indices)]
         hashes_by_id.append(distinct[order])
         n += len(distinct)
     return ids, np.concatenate(hashes_by_id)

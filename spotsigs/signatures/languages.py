@@ -1,6 +1,6 @@
 """Stopwords of many languages, and detection of a text's language by the number of its stopwords.
 
-The lists are those of the package ``stopwordsiso`` (Stopwords ISO, MIT licence), for English that of the authors'
+The lists are in the package ``stopwordsiso`` (Stopwords ISO, MIT licence); the list of English is from the authors'
 prototype. They are part of the signatures, which is why the package is pinned.
 """
 

@@ -128,7 +128,7 @@ class MainContent(SignatureScheme):
     Deviations
     ----------
     Pasternack and Roth score tokens by a classifier that was trained on tags; here nothing is trained. The weight of
-    prose is balanced by that of links, not by the mean of the page, which would cut into a text without links.
+    prose is balanced by the gain of links, not by the mean of the page, which would cut into a text without links.
     """
 
     label: ClassVar[str] = "main content"

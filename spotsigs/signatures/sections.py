@@ -54,7 +54,7 @@ def sections_of(names: Iterable[str], outlines: Signatures) -> NDArray[np.uint64
         Their outlines, see `spotsigs.signatures.template_removal.TemplateRemoval.outline`.
     """
     texts = (folder.encode("utf-8", "surrogatepass") for folder in map(folder_of, names))
-    # the seed is not that of hosts, which the hashes of links contain
+    # the seed differs from the seed of hosts, which the hashes of links contain
     sections = np.fromiter((xxhash.xxh64_intdigest(text, 1) if text else 0 for text in texts), np.uint64)
     _add_first_links(outlines.indptr, outlines.hashes, outlines.counts, sections)
     return sections

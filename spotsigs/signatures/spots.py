@@ -154,7 +154,8 @@ class SpotSignatures(SignatureScheme):
         authors' prototype.
     language : str
         ``en``, the default: the words above. The code of another language (``de``, ``fr``, …, see `languages`): its
-        stopwords are the antecedents. ``auto``: that of each text, see `spotsigs.signatures.languages.language_of`.
+        stopwords are the antecedents. ``auto``: the language of each text, see
+        `spotsigs.signatures.languages.language_of`.
     shingles : bool
         A text with fewer than one stopword in twenty tokens, or mostly Chinese or Japanese, is cut into shingles of
         ``c`` tokens instead, and one with fewer than 12 spot signatures and no links into shingles of eight tokens,
@@ -173,7 +174,7 @@ class SpotSignatures(SignatureScheme):
 
     Deviations
     ----------
-    The paper does not print its stopword list; the default is that of the authors' prototype. Its section 3.2 lists
+    The paper does not print its stopword list; the default is the list of the authors' prototype. Its section 3.2 lists
     each signature of the example once; here every occurrence counts, as its multiset similarity (section 4.1.2) needs.
     """
 
@@ -278,7 +279,7 @@ class SpotSignatures(SignatureScheme):
         return self._latest[0][1]
 
     def _detected(self, tokens: Tokens) -> str | None:
-        if is_unspaced(tokens):  # stopwords are those of its menus or code
+        if is_unspaced(tokens):  # stopwords are in its menus or code
             return None
         if self.language == AUTO:
             language, fraction = language_of(tokens)

@@ -130,7 +130,7 @@ class TemplateRemoval(MainContent, CollectionScheme):
 
 
 def main_tokens(tokens: NDArray[np.int32], fractions: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Estimate the tokens of main contents by those of the pages, and by the fractions of the pages' signatures."""
+    """Estimate the tokens of main contents by the tokens of the pages and the fractions of their signatures."""
     return (tokens * fractions).astype(np.int32) if len(tokens) == len(fractions) else np.empty(0, np.int32)
 
 

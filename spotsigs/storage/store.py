@@ -31,7 +31,7 @@ import numpy as np
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
-from spotsigs.arrays.arrow import numbers, text
+from spotsigs.arrays.arrow import arrow_numbers, arrow_text
 from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.errors import InputError, reason, require, system_errors
 from spotsigs.records import DocumentColumns, Phrases, RowNumbers, Signatures, Skipped, Vectors, WordGrams, unchecked
@@ -111,7 +111,7 @@ class Strings(Sequence[str]):
         import pyarrow as pa
 
         buffers = (pa.py_buffer(np.ascontiguousarray(part)) for part in (self._offsets, self._text))
-        taken = pa.LargeStringArray.from_buffers(len(self), *buffers).take(numbers(rows))
+        taken = pa.LargeStringArray.from_buffers(len(self), *buffers).take(arrow_numbers(rows))
         try:
             taken.validate(full=True)
         except pa.ArrowInvalid as error:
@@ -130,7 +130,7 @@ def names(strings: Sequence[str], rows: NDArray[Any]) -> Any:
     """Return some of the strings as an Arrow array of strings, by their rows."""
     if isinstance(strings, Strings):
         return strings.arrow(rows.astype(np.int64, copy=False))
-    return text(strings[row] for row in rows.tolist())
+    return arrow_text(strings[row] for row in rows.tolist())
 
 
 class Writer:
@@ -632,8 +632,11 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
         store.strings("reasons", (skipped.reason for skipped in signatures.skipped))
         labelled = any(cluster is not None for cluster in documents.clusters)
         store.facts = {
-            "rows": len(signatures), "labelled": labelled, "skipped": len(signatures.skipped), **facts,
-        }  # fmt: skip
+            "rows": len(signatures),
+            "labelled": labelled,
+            "skipped": len(signatures.skipped),
+            **facts,
+        }
     return store.fingerprint
 
 

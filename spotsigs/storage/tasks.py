@@ -47,7 +47,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import psutil
 
-from spotsigs.arrays.arrow import numbers, text
+from spotsigs.arrays.arrow import arrow_numbers, arrow_text
 from spotsigs.errors import InputError, counted
 from spotsigs.storage.atomic import replacing, staging_folder
 from spotsigs.storage.locations import as_path, exists
@@ -374,7 +374,9 @@ class TaskLog:
         import pyarrow.parquet as pq
 
         columns = dict(zip(Step._fields, zip(*self.steps, strict=True), strict=True))
-        arrays = {name: text(of) if name == "stage" else numbers(np.array(of)) for name, of in columns.items()}
+        arrays = {
+            name: arrow_text(of) if name == "stage" else arrow_numbers(np.array(of)) for name, of in columns.items()
+        }
         with replacing(path) as temporary:
             pq.write_table(pa.table(arrays), temporary, compression="zstd")
 

@@ -32,7 +32,7 @@ UNMARKED = bytes.maketrans((LINK_MARK + LINK_END_MARK).encode(), b"  ")
 _BLOCK, _SOLID, _HEAD, _INLINE, _HIDDEN, _SCRIPT, _LITERAL, _KEPT, _TABLE, _TEMPLATE, _SELECT, _FRAMES, _FOREIGN = (
     range(13)
 )
-_NAMES = {
+_NAMES_OF_KIND = {
     # Separate words and begin the body. After these, a <frameset> is ignored; all unknown elements are _BLOCK.
     _SOLID: """applet area body br button dd dt embed hr image img li listing marquee object pre""",
     _HEAD: "base basefont bgsound head html link meta",  # do not begin the body
@@ -76,7 +76,7 @@ def packed_name(name: str) -> int:
 def _element_table() -> tuple[UInt64s, Bytes]:
     """Return a hash table of packed element names (linear probing, 0 for an empty slot) and their traits."""
     traits = dict.fromkeys(f"{_FORMAT_NAMES} {_FLAT_NAMES}".split(), _BLOCK)
-    traits |= {name: kind for kind, names in _NAMES.items() for name in names.split()}
+    traits |= {name: kind for kind, names in _NAMES_OF_KIND.items() for name in names.split()}
     for trait, names in ((_FORMAT, _FORMAT_NAMES), (_FLAT, _FLAT_NAMES)):
         traits |= {name: traits[name] | trait for name in names.split()}
     keys, values = np.zeros(1 << _SLOT_BITS, np.uint64), np.zeros(1 << _SLOT_BITS, np.uint8)

@@ -381,8 +381,10 @@ def _submitted(submit: Callable[[Task], Any], task: Task) -> Any:
 
 
 ENGINES: dict[str, type[Engine]] = {
-    "processes": Processes, "serial": Serial, "dask": Dask,
-}  # fmt: skip
+    "processes": Processes,
+    "serial": Serial,
+    "dask": Dask,
+}
 """Engines by name."""
 
 
@@ -399,7 +401,7 @@ def engine_of(name: str, *, workers: int, address: str | None = None) -> Engine:
         raise InputError(f"{option('engine')} must be {either(ENGINES)}, got {shown(name)}{close}")
     engine = ENGINES[name]
     known = address is None or isinstance(address, str)
-    require(known, f"{option('address')} must be that of a cluster, got {shown(address)}")
+    require(known, f"{option('address')} must be the address of a cluster, got {shown(address)}")
     if issubclass(engine, Dask):
         return engine(workers=workers, address=address)
     require(address is None, f"{option('address')} is the address of a Dask cluster; set {option('engine')}")

@@ -257,7 +257,9 @@ def test_the_largest_or_smallest_score_is_kept_and_a_url_is_the_id(tmp_path, for
         out, words = f"out{column}", ("--workers", 1, "--keep-by", column, *memory)
         done = command("dedup", f"x.{form}", "--out", out, *words, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        assert done.stderr.count("ids and sites are those of the column url; --id COLUMN names another") == 1
+        assert (
+            done.stderr.count("the column url names documents and their sites; --id COLUMN names another column") == 1
+        )
         kept = (tmp_path / f"{out}-results" / "kept.csv").read_text().splitlines()[1:]
         assert kept == [f"{SCORES['url'][row]},yes,en" for row in sorted([first, 3])]
         assert "pages without a score that is a number come last: see unscored.csv" in done.stdout

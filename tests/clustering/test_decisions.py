@@ -14,7 +14,7 @@ from strategies import edges, examples, pairs_of
 
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import BY_SCORE, Keep, decide, priority
-from spotsigs.clustering.tables import write_cluster_list, write_csv, write_lists
+from spotsigs.clustering.tables import RowFacts, write_cluster_list, write_csv, write_lists
 from spotsigs.errors import InputError
 from spotsigs.signatures.languages import language_codes
 from spotsigs.storage.store import Strings
@@ -213,7 +213,7 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
     decisions = replace(decisions, contained=np.where(np.arange(pairs.n) % 3 == 0, np.nan, 0.25))
     lost = np.where(decisions.kept, np.nan, np.arange(pairs.n) / 8)
     languages = language_codes("de" if row % 2 else None for row in range(pairs.n))
-    write_lists(decisions, names, folder, new_from=1, languages=languages, text_lost=lost)
+    write_lists(decisions, names, folder, RowFacts(new_from=1, languages=languages, text_lost=lost))
     instead = decisions.instead(np.arange(pairs.n))
     removed = [
         [

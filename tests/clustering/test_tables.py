@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from stores import on_disk, random_pairs
 from strategies import examples
 
-from spotsigs.arrays.arrow import known_numbers, lines, text
+from spotsigs.arrays.arrow import arrow_numbers_or_null, arrow_text, tab_separated
 from spotsigs.clustering import tables
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide
@@ -48,7 +48,7 @@ def test_the_size_of_chunks_makes_no_difference(tmp_path_factory, seed, n, m, ne
         for name, listed in (("memory", pairs), ("disk", stored)):
             (folder / name).mkdir()
             object.__setattr__(listed, "overlap", overlap)
-            tables.write_tables(folder / name, ids, listed, decisions, cohesions, new_from=min(new_from, n))
+            tables.write_tables(folder / name, ids, listed, decisions, cohesions, tables.RowFacts(min(new_from, n)))
     assert set(written(folder / "memory")) == TABLES
     assert written(folder / "disk") == written(folder / "memory")
 
@@ -59,5 +59,5 @@ def test_printed_blocks_are_the_rows_one_by_one(rows):
     def cell(value):
         return f"<{value}>"
 
-    columns = [text(name for name, _ in rows), known_numbers([number for _, number in rows])]
-    assert lines(columns, cell) == "".join(f"<{name}>\t<{number}>\n" for name, number in rows)
+    columns = [arrow_text(name for name, _ in rows), arrow_numbers_or_null([number for _, number in rows])]
+    assert tab_separated(columns, cell) == "".join(f"<{name}>\t<{number}>\n" for name, number in rows)

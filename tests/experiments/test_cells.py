@@ -242,7 +242,7 @@ def test_stored_signatures_are_decided_as_those_of_a_run(tmp_path, schemes):
         stored, *_ = read_together([source, *others], tmp_path / "cells", Serial())
         run = Run(collection=chosen.collection, data="pages", output=Output(folder=tmp_path))
         direct = compute(chosen.method, run).decisions
-        matched = stored.joined(chosen.method)(chosen.method.matcher)
+        matched = stored.prepare_join(chosen.method).match(chosen.method.matcher)
         of_store = Result.of(chosen.method, "pages", chosen.collection, matched).decisions
         assert direct.kept.tolist() == of_store.kept.tolist() == [True, least == 0.3]
 

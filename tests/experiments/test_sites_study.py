@@ -41,7 +41,7 @@ def counted(pages, method, samples, folder):
     ids = stored.signatures().doc_ids
     stories = [name.partition("/")[0] for name in ids]
     sites = [name.partition("/")[2].rpartition("-")[0] for name in ids]
-    pairs = stored.joined(method)(method.at(0.1).matcher.with_threads(1)).pairs
+    pairs = stored.prepare_join(method).match(method.at(0.1).matcher.with_threads(1)).pairs
     similar = {(min(i, j), max(i, j)): s for i, j, s in zip(pairs.i, pairs.j, pairs.similarity, strict=True)}
     every = list(combinations(range(len(ids)), 2))
     true = {(i, j) for i, j in every if stories[i] == stories[j]}

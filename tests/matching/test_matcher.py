@@ -15,7 +15,7 @@ from baselines.lcs.lcs_method import Lcs
 from baselines.lsh import Lsh
 from baselines.lsh_native import LshNative
 from baselines.simhash import SimHash
-from spotsigs.clustering.in_memory import Joined
+from spotsigs.clustering.in_memory import SharedJoin
 from spotsigs.matching.algorithm1 import COUNTERS, SpotSigs
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.containment import Containment
@@ -103,9 +103,9 @@ THREE = Corpus(Vectors.from_sets([{1, 2, 3}, {1, 2, 3}, {1, 2, 4}]))
 @given(rows=st.lists(st.dictionaries(st.integers(0, 8), st.integers(1, 3), max_size=6), min_size=2, max_size=12))
 def test_cut_pairs_are_those_of_a_join_at_the_threshold(matcher, rows):
     corpus = Corpus(Vectors.from_counters(rows))
-    joined = Joined(None, corpus)
+    joined = SharedJoin(None, corpus)
     for tau in (0.3, 0.44, 0.6, 1.0):
-        assert triples(joined.distinct(matcher.at(tau))) == triples(matcher.at(tau)(corpus))
+        assert triples(joined.match_distinct(matcher.at(tau))) == triples(matcher.at(tau)(corpus))
 
 
 def counting(kind):
@@ -121,15 +121,15 @@ def counting(kind):
 
 
 def test_it_joins_once_for_thresholds_that_ascend():
-    (tight, joins), joined = counting(SpotSigsTight), Joined(None, THREE)
+    (tight, joins), joined = counting(SpotSigsTight), SharedJoin(None, THREE)
     for tau in (0.4, 0.9, 0.4, 0.3):
-        joined.distinct(tight(tau=tau))
-    joined.distinct(tight(tau=0.9, threads=1))  # another method
+        joined.match_distinct(tight(tau=tau))
+    joined.match_distinct(tight(tau=0.9, threads=1))  # another method
     assert joins == [0.4, 0.3, 0.9]
 
 
 def test_a_method_without_a_threshold_runs_once_and_an_unverified_one_each_time():
-    (lexicon, once), (simhash, each), joined = counting(IMatch), counting(SimHash), Joined(None, THREE)
+    (lexicon, once), (simhash, each), joined = counting(IMatch), counting(SimHash), SharedJoin(None, THREE)
     for matcher in (lexicon(), lexicon(), simhash(), simhash()):
-        joined.distinct(matcher)
+        joined.match_distinct(matcher)
     assert (len(once), len(each)) == (1, 1 if SimHash().threshold is None else 2)

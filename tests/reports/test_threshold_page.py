@@ -38,10 +38,10 @@ def test_the_table_has_the_counts_of_a_run_at_each_threshold(tmp_path):
     rows = list(csv.DictReader((folder / "threshold.csv").open()))
     assert "proposed: tau=0.278" in printed
     assert {"0.1", "0.278", "0.44", "1.0"} <= {row["tau"] for row in rows}
-    joined = method.joined(run.collection, method.extract(run.collection, run.engine))
+    joined = method.prepare_join(run.collection, method.extract(run.collection, run.engine))
     texts = list(readable_texts(method, run))
     for row in rows[::6]:
-        matched = joined(BruteForce(tau=float(row["tau"])))
+        matched = joined.match(BruteForce(tau=float(row["tau"])))
         truth = Truth.from_clusters(matched.signatures.clusters)
         pairs, groups = matched.pairs, cluster(matched.pairs)
         quality = evaluate(pairs, truth, groups, resamples=10)

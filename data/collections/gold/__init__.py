@@ -16,9 +16,6 @@ from spotsigs.records import Document, Skipped
 from spotsigs.storage.atomic import publish
 from spotsigs.workers.progress import progress
 
-PAPER_BAND = (0.2, 0.85)
-"""IDF band of the paper's Gold Set runs (section 5.3.1)."""
-
 SHARD_BYTES = 3_000_000
 """Minimal bytes of a shard, except the last."""
 
@@ -51,7 +48,6 @@ class Gold(Collection):
     The Gold Set is not public that we found; this collection shares its statistics but none of its text.
     """
 
-    idf_band: ClassVar[tuple[float, float]] = PAPER_BAND
     site_pattern: ClassVar[str] = r"/(.+)-[0-9]+\.html$"
 
     seed: int = 2008

@@ -101,10 +101,22 @@ FORMS: Mapping[str, Mapping[str, Callable[[str], str]]] = {
     "other": {"": plain},
 }
 CLASSES = {
-    "person": "noun", "body": "noun", "thing": "noun", "occasion": "noun", "place": "noun", "mass": "other",
-    "act": "verb", "aff": "verb", "happen": "verb", "try": "verb", "feel": "other", "adj": "other", "adv": "other",
-    "trait": "other", "ease": "other",
-}  # fmt: skip
+    "person": "noun",
+    "body": "noun",
+    "thing": "noun",
+    "occasion": "noun",
+    "place": "noun",
+    "mass": "other",
+    "act": "verb",
+    "aff": "verb",
+    "happen": "verb",
+    "try": "verb",
+    "feel": "other",
+    "adj": "other",
+    "adv": "other",
+    "trait": "other",
+    "ease": "other",
+}
 
 
 @cache

@@ -86,7 +86,7 @@ def _crawled(around: SiteTemplate, cluster: Cluster, crawls: int, seed: int) -> 
 
 
 class SiteTemplate:
-    """Values of a site's template: constant ones, those of a day, and those of a crawl."""
+    """Values of a site's template: constant values, values of a day, and values of a crawl."""
 
     def __init__(self, site: Site, seed: int) -> None:
         self.site, self.seed = site, seed

@@ -35,12 +35,20 @@ class Style:
 
     @cached_property
     def _typography(self) -> dict[int, str]:
-        """Table from characters of neutral text to those of the style."""
+        """Table from characters of neutral text to characters of the style."""
         open_double, close_double, open_single, close_single, apostrophe = _QUOTES[self.quotes]
-        return str.maketrans({
-            "&": "&amp;", "<": "&lt;", ">": "&gt;", "“": open_double, "”": close_double, "‘": open_single,
-            "’": close_single, "'": apostrophe,
-        })  # fmt: skip
+        return str.maketrans(
+            {
+                "&": "&amp;",
+                "<": "&lt;",
+                ">": "&gt;",
+                "“": open_double,
+                "”": close_double,
+                "‘": open_single,
+                "’": close_single,
+                "'": apostrophe,
+            }
+        )
 
     def markup(self, text: str) -> str:
         """Convert neutral text to the style's spelling, quotes and dashes, escaped for HTML."""

@@ -13,15 +13,25 @@ from data.collections.gold.random_streams import Bag, Dice
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
-)  # fmt: skip
+)
 FIRST_DAY = date(2006, 2, 10)
 SPAN = 84
 """Number of days in which stories are published."""
 FEW = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "10", "11", "12", "14", "15")
 COMMON = {"thing": 30, "act": 24, "adj": 40, "adv": 16, "person": 8, "body": 4, "mass": 12, "place": 4, "trait": 14}
-"""Number of common words of each class in a story, in addition to those of its topic."""
+"""Number of common words of each class in a story, in addition to the words of its topic."""
 
 ONSETS = tuple("b br c d dr f g gr h j k l m n p pr r s st t tr v w".split())
 VOWELS = ("a", "e", "i", "o", "u", "ea", "ai", "ou")
@@ -181,10 +191,17 @@ class ProseWriter:
         self.rules = grammar()
         self.terminals: dict[str, Terminal] = {symbol: partial(bag.draw, dice) for symbol, bag in lexicon.items()}
         self.terminals |= {
-            "who": self._who, "name": self._name, "he": self._he, "his": self._his, "org": self._org,
-            "orgshort": self._orgshort, "Orgshort": self._headline_org, "town": partial(self.towns.draw, dice),
-            "here": lambda: self.here, "age": lambda: str(dice.between(23, 79)),
-        }  # fmt: skip
+            "who": self._who,
+            "name": self._name,
+            "he": self._he,
+            "his": self._his,
+            "org": self._org,
+            "orgshort": self._orgshort,
+            "Orgshort": self._headline_org,
+            "town": partial(self.towns.draw, dice),
+            "here": lambda: self.here,
+            "age": lambda: str(dice.between(23, 79)),
+        }
         self.terminals |= number_terminals(dice)
 
     def paragraph(self, symbol: str) -> Paragraph:
@@ -280,7 +297,15 @@ def make_story(topic: str, day: int, length: int, dice: Dice, lexicon: Lexicon, 
     slug = "-".join(plain(lexicon["thing"].items[i]).replace(" ", "-").replace("'", "") for i in (0, 2))
     byline = make_person(lexicon, dice)
     return Story(
-        slug, topic, day, headlines, leads, tuple(paragraphs),
-        tuple(writer.line("caption") for _ in range(3)), f"{byline.given} {byline.surname}",
-        dice.below(len(names("agency"))), cast, lexicon,
-    )  # fmt: skip
+        slug,
+        topic,
+        day,
+        headlines,
+        leads,
+        tuple(paragraphs),
+        tuple(writer.line("caption") for _ in range(3)),
+        f"{byline.given} {byline.surname}",
+        dice.below(len(names("agency"))),
+        cast,
+        lexicon,
+    )

@@ -18,7 +18,7 @@ Kind = Literal["markup", "headline", "lead", "slot", "block"]
 SLOT_SHARE = 0.8
 """Minimal fraction of a block's 4-grams in the article's text for the block to be a slot."""
 COVERED = (0.75, 1.3)
-"""Range of the words of all slots, relative to those of the article."""
+"""Range of the words of all slots, relative to the words of the article."""
 LEFT_OVER = 0.05
 """Upper limit of the fraction of the article's 5-grams outside the slots."""
 FRAME_WORDS = (80, 2500)
@@ -49,7 +49,7 @@ _MARK = re.compile("\u27e6(\\d+)\u27e7")
 class FramePiece:
     """Piece of a template: its original content, and the tags around a slot.
 
-    ``markup`` is kept; ``headline`` and ``lead`` are replaced by those of the story; ``slot`` receives its paragraphs;
+    ``markup`` is kept; ``headline`` and ``lead`` are replaced by the story's; ``slot`` receives its paragraphs;
     ``block`` is text of the template that may be exchanged.
     """
 
