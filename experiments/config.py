@@ -62,16 +62,6 @@ PAPER_DATA, PAPER_BAND = "gold", (0.2, 0.85)
 class Settings:
     """The checked configuration of a run or an experiment.
 
-    Attributes
-    ----------
-    collection : Collection or VectorCollection
-        Documents, or vectors.
-    method : Method
-        Method of a single run; an experiment has its own methods.
-    engine : Engine
-        Runs the extraction.
-    names : dict of str to str
-        The user's choice in each group, for example ``{"matcher": "spotsigs"}``.
     workers, threads, seed, timing
         Root keys.
     typed_tau : float
@@ -82,10 +72,10 @@ class Settings:
         Where the experiment writes, if not below `Experiment.results`; see `experiments.harness.study.run`.
     """
 
-    collection: Any
-    method: Method
-    engine: Engine
-    names: dict[str, str]
+    collection: Any  # documents, or vectors
+    method: Method  # method of a single run; an experiment has its own methods
+    engine: Engine  # runs the extraction
+    names: dict[str, str]  # the user's choice in each group, for example ``{"matcher": "spotsigs"}``
     workers: int
     threads: int | None
     seed: int
@@ -159,21 +149,13 @@ class Takes:
     """Time, memory and disk that an experiment takes on two cores without earlier results, roughly.
 
     Zeros state that they depend on the pages.
-
-    Attributes
-    ----------
-    minutes : float
-        Wall time.
-    memory_gb, disk_gb : float
-        Peak memory, and cached cells and signatures.
-    downloads : list of str
-        Collections that are downloaded once, if they were not.
     """
 
-    minutes: float = 0
+    minutes: float = 0  # wall time
+    # Peak memory, and cached cells and signatures.
     memory_gb: float = 0
     disk_gb: float = 0
-    downloads: list[str] = field(default_factory=list)
+    downloads: list[str] = field(default_factory=list)  # collections that are downloaded once, if they were not
 
     def __str__(self) -> str:
         time = f"{self.minutes / 60:.1f} hours" if self.minutes >= 90 else f"{max(self.minutes, 1):.0f} min"
@@ -194,26 +176,16 @@ def all_takes(every: Iterable[Takes]) -> Takes:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(ABC):
-    """Base of the experiments, which have a YAML file in ``conf/experiment/`` each and run in place of a single run.
+    """Base of the experiments, which have a YAML file in ``conf/experiment/`` each and run in place of a single run."""
 
-    Attributes
-    ----------
-    replaces : bool
-        Whether a run writes the whole folder of the experiment; otherwise it adds to it, or derives it from the others.
-    reads : list of str
-        Groups and root keys that it reads besides `EVERY_EXPERIMENT`; others are refused on the command line.
-    results : Path
-        Folder of all results; an experiment writes to the folder of its name below it.
-    fixed : dict of str to object
-        Groups and keys that all its methods share, which none of them can set.
-    takes : dict of str to object
-        Attributes of `Takes`: time, memory, disk and downloads, which are printed before the work.
-    """
-
+    # Whether a run writes the whole folder of the experiment; otherwise it adds to it, or derives it from the others.
     replaces: ClassVar[bool] = True
+    # Groups and root keys that it reads besides `EVERY_EXPERIMENT`; others are refused on the command line.
     reads: list[str] = field(default_factory=list)
-    results: Path = Path("results")
+    results: Path = Path("results")  # folder of all results; an experiment writes to the folder of its name below it
+    # Groups and keys that all its methods share, which none of them can set.
     fixed: dict[str, Any] = field(default_factory=dict)
+    # Attributes of `Takes`: time, memory, disk and downloads, which are printed before the work.
     takes: dict[str, Any] = field(default_factory=dict)
 
     @abstractmethod

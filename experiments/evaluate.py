@@ -69,29 +69,14 @@ class QualityCells(CellTask):
     """Cells of a method at several thresholds, with their quality.
 
     One join serves all thresholds of a nested matcher, see `spotsigs.clustering.in_memory.SharedJoin`.
-
-    Attributes
-    ----------
-    stored : Stored
-        Signatures of a collection with truth.
-    method : Method
-        Method; its threshold is replaced.
-    taus : sequence of float
-        Thresholds, ascending; empty for a matcher without one.
-    data : str
-        Name of the collection.
-    listed : bool
-        Return the pairs at the best threshold.
-    compared : bool
-        Return F1 in the samples of a comparison.
     """
 
-    stored: Stored
-    method: Method
-    taus: Sequence[float]
-    data: str
-    listed: bool = False
-    compared: bool = False
+    stored: Stored  # signatures of a collection with truth
+    method: Method  # method; its threshold is replaced
+    taus: Sequence[float]  # thresholds, ascending; empty for a matcher without one
+    data: str  # name of the collection
+    listed: bool = False  # return the pairs at the best threshold
+    compared: bool = False  # return F1 in the samples of a comparison
 
     @property
     def cost(self) -> float:
@@ -141,31 +126,16 @@ class QualityCells(CellTask):
 
 @dataclass(frozen=True, kw_only=True)
 class RunCells:
-    """Cells that share a join and write the files of a run each; called in any process.
+    """Cells that share a join and write the files of a run each; called in any process."""
 
-    Attributes
-    ----------
-    methods, runs : sequence
-        Method and run of each cell, by ascending threshold.
-    about : sequence of mapping
-        Files of the folder ``.hydra`` of each.
-    stored : Stored
-        Signatures or vectors of the collection.
-    seconds : float
-        Wall seconds of their extraction.
-    threads : int or None
-        Threads of a kernel if the user sets no number; None if no other cells run at the same time.
-    commit : str or None
-        Commit of the code.
-    """
-
+    # Method and run of each cell, by ascending threshold.
     methods: Sequence[Method]
     runs: Sequence[Run]
-    about: Sequence[Mapping[str, str]]
-    stored: Stored
-    seconds: float
-    threads: int | None
-    commit: str | None
+    about: Sequence[Mapping[str, str]]  # files of the folder ``.hydra`` of each
+    stored: Stored  # signatures or vectors of the collection
+    seconds: float  # wall seconds of their extraction
+    threads: int | None  # threads of a kernel if the user sets no number; None if no other cells run at the same time
+    commit: str | None  # commit of the code
 
     def __call__(self) -> list[Cell | Exception]:
         """Run the cells; return the figures of each, or its error."""

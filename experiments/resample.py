@@ -70,6 +70,7 @@ def multiplicities(kind: str, names: Sequence[str], resamples: int = RESAMPLES) 
     The number is Poisson with mean 1, from a random stream of the name, so that all methods, collections and seeds
     resample the same stories and sites alike and differences are paired.
     """
+    # Poisson numbers, unlike a draw of n of n, are independent: each name has its own stream, whatever the other names.
     drawn = [np.random.default_rng(_checksum(kind, name)).poisson(1, resamples) for name in names]
     return np.array(drawn, float).reshape(len(names), resamples).T
 
@@ -86,18 +87,12 @@ def half_of(kind: str, names: Sequence[str], splits: int) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, kw_only=True)
 class Levels:
-    """Story and site of each document, and the names of both.
+    """Story and site of each document, and the names of both."""
 
-    Attributes
-    ----------
-    stories, sites : ndarray of int, shape (n,)
-        Numbers of the story and of the site of each document.
-    story_names, site_names : list of str
-        Names by number; there are no sites if there is one name.
-    """
-
+    # (n,) numbers of the story and of the site of each document.
     stories: IntArray
     sites: IntArray
+    # Names by number; there are no sites if there is one name.
     story_names: list[str]
     site_names: list[str]
 
@@ -120,6 +115,7 @@ class Levels:
 
         A document belongs to a half if its story and its site do. Stories of one site each are split by their sites.
         """
+        # If each story is on one site, a split of the sites splits the stories; a second one would halve the halves.
         sites_of_stories = len(np.unique(self.stories * len(self.site_names) + self.sites))
         crossed = not self.sited or sites_of_stories > len(self.story_names)
         first = [half_of("site", self.site_names, splits)[:, self.sites]] if self.sited else []
@@ -137,31 +133,20 @@ class Levels:
 
 @dataclass(frozen=True)
 class PairsOfLevels:
-    """Reported and missed true pairs of a collection, and the number of thresholds that each reaches.
+    """Reported and missed true pairs of a collection, and the number of thresholds that each reaches."""
 
-    Attributes
-    ----------
-    i, j, reached : ndarray of int, shape (pairs,)
-        Rows of the documents of each pair, and the number of thresholds of at most its similarity.
-    true : ndarray of bool, shape (pairs,)
-        Whether each pair is one of duplicates.
-    levels : Levels
-        Stories and sites of the documents.
-    count : int
-        Number of thresholds.
-    """
-
+    # (pairs,) rows of the documents of each pair, and the number of thresholds of at most its similarity.
     i: IntArray
     j: IntArray
     reached: IntArray
-    true: NDArray[np.bool_]
-    levels: Levels
-    count: int
+    true: NDArray[np.bool_]  # (pairs,) whether each pair is one of duplicates
+    levels: Levels  # stories and sites of the documents
+    count: int  # number of thresholds
 
     @classmethod
     def of(cls, pairs: Pairs, truth: Truth, levels: Levels, taus: Sequence[float]) -> PairsOfLevels:
         """Add the true pairs that are missed, which reach no threshold, to the reported ones, without unjudged ones."""
-        reported = pairs.i.astype(np.int64) * pairs.n + pairs.j
+        reported = pairs.i.astype(np.int64) * pairs.n + pairs.j  # one number for each pair, to find it among others
         reached = np.searchsorted(taus, pairs.similarity, side="right")
         i, j = pairs.i, pairs.j
         if truth.judged is None:
@@ -169,7 +154,7 @@ class PairsOfLevels:
             first, second = positive_pairs(levels.stories)
         else:
             true, false = truth.judged.of(pairs.i, pairs.j, pairs.n)
-            judged = true | false
+            judged = true | false  # nobody knows whether the others are duplicates, so they count as neither
             i, j, true, reached = i[judged], j[judged], true[judged], reached[judged]
             first, second = np.divmod(truth.judged.keys[truth.judged.positive], pairs.n)
         missed = ~np.isin(first * pairs.n + second, reported)
@@ -196,11 +181,12 @@ class PairsOfLevels:
         of_stories, of_sites : ndarray of float64, shape (samples, stories or sites)
             Copies in each sample.
         """
-        numbers = np.where(halves.any(0), np.argmax(halves, axis=0), -1).astype(np.int32)
+        numbers = np.where(halves.any(0), np.argmax(halves, axis=0), -1).astype(np.int32)  # -1: in no half
         stories, sites = self.levels.stories.astype(np.int32), self.levels.sites.astype(np.int32)
         both = np.zeros((len(halves), 2, self.count + 1, len(of_stories)))
         copies = np.ascontiguousarray(of_stories.T), np.ascontiguousarray(of_sites.T)
         _add_weights(self.i, self.j, self.reached, self.true, numbers, stories, sites, *copies, both)
+        # `both` counts each pair at the number of thresholds that it reaches; a threshold reports all pairs above it.
         at_least = np.cumsum(both[:, :, :0:-1], axis=2)[:, :, ::-1]
         true, false = at_least[:, 0], at_least[:, 1]
         missed = both[:, 0].sum(1)[:, None] - true
@@ -229,7 +215,7 @@ def _add_weights(i, j, reached, true, halves, stories, sites, of_stories, of_sit
 
 def positive_pairs(stories: IntArray) -> tuple[IntArray, IntArray]:
     """Return all pairs of rows of one story."""
-    order = np.argsort(stories, kind="stable")
+    order = np.argsort(stories, kind="stable")  # the rows of a story become adjacent, in ascending order
     starts = np.flatnonzero(np.diff(stories[order], prepend=-1))
     parts = [np.sort(part)[np.stack(np.triu_indices(len(part), 1))] for part in np.split(order, starts[1:])]
     i, j = np.concatenate(parts, axis=1) if parts else np.empty((2, 0), np.int64)
@@ -267,7 +253,7 @@ def held_out_f1(every: Sequence[PairsOfLevels], *, splits: int = SPLITS, samples
     total = np.zeros(1 + samples)
     for halves in levels.halves(splits):
         f1 = np.concatenate([f1_of(part.tallies(halves, of_stories, of_sites)) for part in every], axis=-1)
-        best = np.argmax(f1[::-1], axis=2)
+        best = np.argmax(f1[::-1], axis=2)  # the halves change places: each is evaluated at the other's threshold
         total += np.take_along_axis(f1, best[..., None], 2)[..., 0].mean(0)
     return total / splits
 
@@ -294,6 +280,7 @@ def mean_of_defined(values: FloatArray, axes: tuple[int, ...]) -> FloatArray:
 
 def p_differs(samples: FloatArray) -> float:
     """Return the two-sided p-value of a difference from 0 by its bootstrap samples, counting one more."""
+    # With the one more, no p-value is 0, which no number of samples could show.
     beyond = min(np.sum(samples <= 0), np.sum(samples >= 0))
     return min(1.0, 2 * float(beyond + 1) / (len(samples) + 1))
 
@@ -309,7 +296,7 @@ def holm(p_values: Mapping[T, float]) -> dict[T, float]:
     corrected, highest = {}, 0.0
     ordered = sorted(p_values.items(), key=lambda item: item[1])
     for rank, (name, p) in enumerate(ordered):
-        highest = max(highest, min(1.0, (len(ordered) - rank) * p))
+        highest = max(highest, min(1.0, (len(ordered) - rank) * p))  # a later test cannot be more significant
         corrected[name] = highest
     return corrected
 

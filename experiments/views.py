@@ -42,38 +42,20 @@ class FactView:
 
     The name of a fact is a format of the columns of its row. A ratio of times is left out if other processes were
     active, and is a lower bound if its first run was stopped, see `experiments.harness.timing.quotient`.
-
-    Attributes
-    ----------
-    of : dict of str to object
-        Values of columns of the rows: one value, a list of values, `LOWEST` or `HIGHEST`.
-    column : str
-        Figure.
-    over : dict of str to object or None
-        Columns in which the other row of a ratio differs, with its values; None: no ratio.
-    inverse : bool
-        Divide the other row by this one.
-    per : str
-        Column of the row that divides the value.
-    mean : str
-        Column over whose values the rows are averaged; their range is the interval.
-    into : str
-        Column of the row that receives the value, for tables and figures.
-    same : bool
-        The only fact is whether all rows have the same value.
-    reached : dict of str to object
-        The only fact is where values reach ``at_least`` for good: the lowest ``column`` from which on they do, else
-        ``value``, which is printed as ``text``.
     """
 
+    # Values of columns of the rows: one value, a list of values, `LOWEST` or `HIGHEST`.
     of: dict[str, Any] = field(default_factory=dict)
-    column: str = "total_ms"
+    column: str = "total_ms"  # figure
+    # Columns in which the other row of a ratio differs, with its values; None: no ratio.
     over: dict[str, Any] | None = None
-    inverse: bool = False
-    per: str = ""
-    mean: str = ""
-    into: str = ""
-    same: bool = False
+    inverse: bool = False  # divide the other row by this one
+    per: str = ""  # column of the row that divides the value
+    mean: str = ""  # column over whose values the rows are averaged; their range is the interval
+    into: str = ""  # column of the row that receives the value, for tables and figures
+    same: bool = False  # the only fact is whether all rows have the same value
+    # The only fact is where values reach ``at_least`` for good: the lowest ``column`` from which on they do, else
+    # ``value``, which is printed as ``text``.
     reached: dict[str, Any] = field(default_factory=dict)
 
     def facts(self, name: str, rows: Sequence[dict[str, Any]]) -> Iterator[Fact]:
@@ -165,48 +147,29 @@ def facts_of(declared: Mapping[str, Mapping[str, Any]], rows: Sequence[dict[str,
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """A figure of rows of cells.
+    """A figure of rows of cells."""
 
-    Attributes
-    ----------
-    caption : str
-        Caption; the names of the collections follow.
-    marked : str
-        Sentence on the published values, if one of them is drawn.
-    x : str
-        Column on the x axis.
-    y : dict of str to str
-        Columns on the y axis by title; each is a line of its own.
-    series, panel : str
-        Formats of the names of lines and panels, of the columns of a row and ``measure``, the title of y.
-    dots : bool
-        Draw a line of text for each series, with a dot at x of its best threshold and the interval, instead of lines.
-    grid : dict of str to list
-        Groups and keys, and the values at which all methods run for this figure.
-    axes : dict of str to object
-        Attributes of `Panel`, the same for all; ``of`` has those of single panels by their name, ``columns`` the number
-        of panels in a row, by default all.
-    lines : dict of str to object
-        ``mean``, the column over whose values the rows of a line are averaged, whose range the bars are then; and
-        ``computed``, the names of lines that are not measured, which have no markers.
-    marks : dict of str to list of dict
-        Published values, attributes of `Mark`, by panel.
-    omitted : list of str
-        Collections that are not drawn if there are others.
-    """
-
-    caption: str = ""
-    marked: str = ""
-    x: str = "tau"
+    caption: str = ""  # the names of the collections follow it
+    marked: str = ""  # sentence on the published values, if one of them is drawn
+    x: str = "tau"  # column on the x axis
+    # Columns on the y axis by title; each is a line of its own.
     y: dict[str, str] = field(default_factory=lambda: {"F1": "f1"})
+    # Formats of the names of lines and panels, of the columns of a row and ``measure``, the title of y.
     series: str = "{of}"
     panel: str = "{collection}"
+    # Draw a line of text for each series, with a dot at x of its best threshold and the interval, instead of lines.
     dots: bool = False
+    # Groups and keys, and the values at which all methods run for this figure.
     grid: dict[str, list[Any]] = field(default_factory=dict)
+    # Attributes of `Panel`, the same for all; ``of`` has attributes of single panels by their name, and ``columns`` the
+    # number of panels in a row, by default all.
     axes: dict[str, Any] = field(default_factory=dict)
+    # ``mean``, the column over whose values the rows of a line are averaged, whose range the bars are then; and
+    # ``computed``, the names of lines that are not measured, which have no markers.
     lines: dict[str, Any] = field(default_factory=dict)
+    # Published values, attributes of `Mark`, by panel.
     marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    omitted: list[str] = field(default_factory=list)
+    omitted: list[str] = field(default_factory=list)  # collections that are not drawn if there are others
 
     def drawn(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         """Return the rows that the figure has."""

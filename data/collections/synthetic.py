@@ -135,7 +135,6 @@ def _story(seed: int, block: int, position: int) -> tuple[int, int]:
 
 @cache
 def _story_ends(seed: int, layout: int) -> np.ndarray:
-    """Return the end of each story in a block."""
     rng = np.random.default_rng([seed, 3, layout])
     sizes: list[int] = []
     while sum(sizes) < BLOCK:

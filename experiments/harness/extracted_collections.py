@@ -63,20 +63,11 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """Extracted source in a store; its ``repr`` has everything that the content depends on.
+    """Extracted source in a store; its ``repr`` has everything that the content depends on."""
 
-    Attributes
-    ----------
-    source : Source
-        Source of the store.
-    checksum : str
-        SHA-256 over the arrays of the store: ids, truth, signatures and counts of the documents.
-    path : Path
-        Store of signatures; for a collection of vectors, ids replace the hashes.
-    """
-
-    source: Source
-    checksum: str
+    source: Source  # source of the store
+    checksum: str  # SHA-256 over the arrays of the store: ids, truth, signatures and counts of the documents
+    # Store of signatures; for a collection of vectors, ids replace the hashes.
     path: Path = field(repr=False, compare=False)
 
     @property
@@ -136,15 +127,9 @@ def require_truth(sources: Sequence[Source], folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Computed(Engine):
-    """An engine whose results were computed before.
+    """An engine whose results were computed before."""
 
-    Attributes
-    ----------
-    results : sequence
-        In task order.
-    """
-
-    results: Sequence[Any]
+    results: Sequence[Any]  # in task order
 
     def map(self, function: Any, tasks: Iterable[Any]) -> Generator[Any, None, None]:
         """Yield the results as the function of a stage returns them, with a measure, see `spotsigs.storage.tasks`."""

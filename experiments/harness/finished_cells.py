@@ -85,26 +85,15 @@ class CellTask(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class FinishedCells:
-    """Folder of finished cells, so that an interrupted study or benchmark resumes.
+    """Folder of finished cells, so that an interrupted study or benchmark resumes."""
 
-    Attributes
-    ----------
-    folder : Path
-        Folder with one file for each task, named by its key.
-    workers : int
-        Worker processes for tasks that may run concurrently.
-    patience : Patience
-        How long cells that run alone wait for a quiet machine; they then run up to `ATTEMPTS` times.
-    log : list of dict
-        For every requested task: file name, key, command, commit, and whether it is from a previous run (``kept``).
-    contended : list of str
-        File names of the requested cells whose times other processes disturbed.
-    """
-
-    folder: Path
-    workers: int = 8
+    folder: Path  # folder with one file for each task, named by its key
+    workers: int = 8  # worker processes for tasks that may run concurrently
+    # How long cells that run alone wait for a quiet machine; they then run up to `ATTEMPTS` times.
     patience: Patience = field(default_factory=lambda: Patience(0.0), compare=False, repr=False)
+    # For every requested task: file name, key, command, commit, and whether it is from a previous run (``kept``).
     log: list[dict[str, Any]] = field(default_factory=list, compare=False, repr=False)
+    # File names of the requested cells whose times other processes disturbed.
     contended: list[str] = field(default_factory=list, compare=False, repr=False)
 
     def of(self, tasks: Sequence[CellTask], describe: str) -> list[dict[str, Any]]:

@@ -34,26 +34,16 @@ DERIVED = ("README.md", "claims.csv", "claims.md")
 
 @dataclass(frozen=True, kw_only=True)
 class ManifestRow:
-    """Provenance of a file of the results.
+    """Provenance of a file of the results."""
 
-    Attributes
-    ----------
-    file : str
-        Path below the folder of results.
-    command, commit, date, machine : str
-        Command of the run, commit of its code, date in UTC, and processor with cores.
-    seconds : float
-        Wall seconds of the run.
-    sha256, inputs : str
-        Checksum of the file; checksums of the collections that the run read, as JSON.
-    """
-
-    file: str
+    file: str  # path below the folder of results
+    # Command of the run, commit of its code, date in UTC, and processor with cores.
     command: str
     commit: str
     date: str
     machine: str
-    seconds: float
+    seconds: float  # wall seconds of the run
+    # Checksum of the file; checksums of the collections that the run read, as JSON.
     sha256: str
     inputs: str
 

@@ -46,30 +46,14 @@ SEVERAL = "several collections"
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """State of a running experiment.
-
-    Attributes
-    ----------
-    settings : Settings
-        Settings of the run.
-    folder : Path
-        Folder of its tables and figures.
-    finished : FinishedCells
-        Finished cells, shared with all other experiments.
-    inputs : dict
-        Inputs read so far, for the provenance.
-    left_out : list of str
-        Names of the collections that could not be fetched.
-    cells : list of dict
-        Cells so far, see `experiments.harness.cells`.
-    """
+    """State of a running experiment."""
 
     settings: Settings
-    folder: Path
-    finished: FinishedCells
-    inputs: dict[str, Stored] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
-    cells: list[Cell] = field(default_factory=list)
+    folder: Path  # folder of its tables and figures
+    finished: FinishedCells  # finished cells, shared with all other experiments
+    inputs: dict[str, Stored] = field(default_factory=dict)  # inputs read so far, for the provenance
+    left_out: list[str] = field(default_factory=list)  # names of the collections that could not be fetched
+    cells: list[Cell] = field(default_factory=list)  # cells so far, see `experiments.harness.cells`
 
     @classmethod
     def begin(cls, results: Path, settings: Settings, data: str | None = None) -> Work:

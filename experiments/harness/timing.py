@@ -33,28 +33,15 @@ class TimedCell(CellTask):
 
     A small part of the collection is matched first, to load the compiled kernels. A run during which other processes
     were active is repeated for a limited time; if no run was undisturbed, the result is marked as contended.
-
-    Attributes
-    ----------
-    stored : Stored
-        Signatures or vectors to match.
-    method : Method
-        Method, with its threshold and threads; a collection of vectors is not filtered.
-    repeats : int
-        Least number of undisturbed runs, see `experiments.harness.machine_load.timed`.
-    base : Matcher or None
-        Matcher whose pairs are the recall base.
-    limit : float or None
-        Seconds after which it is stopped.
     """
 
     alone: ClassVar[bool] = True
 
-    stored: Stored
-    method: Method
-    repeats: int
-    base: Matcher | None = None
-    limit: float | None = field(default=None, repr=False)
+    stored: Stored  # signatures or vectors to match
+    method: Method  # method, with its threshold and threads; a collection of vectors is not filtered
+    repeats: int  # least number of undisturbed runs, see `experiments.harness.machine_load.timed`
+    base: Matcher | None = None  # matcher whose pairs are the recall base
+    limit: float | None = field(default=None, repr=False)  # seconds after which it is stopped
 
     def __call__(self) -> dict[str, Any]:
         """Run the matcher several times.

@@ -41,34 +41,17 @@ CAPTION = (
 
 @dataclass(frozen=True)
 class OnCollection:
-    """Methods on a collection, with their curves and times by label.
+    """Methods on a collection, with their curves and times by label."""
 
-    Attributes
-    ----------
-    work : Work
-        State of the experiment on this collection.
-    methods : mapping of str to Method
-        Methods by label.
-    curves : mapping of str to Curve
-        Their quality.
-    columns : mapping of str to mapping
-        ``of``, the name of the method without that of its panel and the point of its grid, ``panel``, and the values of
-        its grid.
-    times : mapping of (str, str) to dict
-        Results of `experiments.harness.timing.TimedCell` by label and row.
-    parse_ms : mapping of str to float or None
-        Milliseconds of the extraction.
-    added : list of dict
-        Rows that the study computes besides.
-    """
-
-    work: Work
-    methods: Mapping[str, Method]
-    curves: Mapping[str, Curve]
+    work: Work  # state of the experiment on this collection
+    methods: Mapping[str, Method]  # methods by label
+    curves: Mapping[str, Curve]  # their quality
+    # ``of``, the name of the method without its panel and the point of its grid, ``panel``, and the values of its grid.
     columns: Mapping[str, Mapping[str, Any]]
+    # Results of `experiments.harness.timing.TimedCell` by label and row.
     times: Mapping[tuple[str, str], Cell] = field(default_factory=dict)
-    parse_ms: Mapping[str, float | None] = field(default_factory=dict)
-    added: list[dict[str, Any]] = field(default_factory=list)
+    parse_ms: Mapping[str, float | None] = field(default_factory=dict)  # milliseconds of the extraction
+    added: list[dict[str, Any]] = field(default_factory=list)  # rows that the study computes besides
 
     @property
     def name(self) -> str:
@@ -87,24 +70,13 @@ class OnCollection:
 
 @dataclass(frozen=True, kw_only=True)
 class Timed:
-    """Timed runs of the methods of a table.
+    """Timed runs of the methods of a table."""
 
-    Attributes
-    ----------
-    at : list of str
-        Which of the rows at the default and at the best threshold are timed.
-    repeats : int
-        Runs of each method; no times if 0.
-    limit : float or None
-        Seconds after which a run is stopped.
-    extraction : bool
-        Time the extraction, too.
-    """
-
+    # Which of the rows at the default and at the best threshold are timed.
     at: list[str] = field(default_factory=lambda: [BEST])
-    repeats: int = 0
-    limit: float | None = None
-    extraction: bool = False
+    repeats: int = 0  # runs of each method; no times if 0
+    limit: float | None = None  # seconds after which a run is stopped
+    extraction: bool = False  # time the extraction, too
 
     def __post_init__(self) -> None:
         whole = isinstance(self.repeats, int) and self.repeats >= 0
@@ -115,39 +87,21 @@ class Timed:
 
 @dataclass(frozen=True, kw_only=True)
 class TableOfMethods:
-    """What a table of methods has.
+    """What a table of methods has."""
 
-    Attributes
-    ----------
-    name, caption : str
-        Name of the files; caption, by default all that the methods share.
-    columns : list of str
-        Those that are shown, of `experiments.show.tables.TITLES`; the csv has all others, too.
-    at : dict of str to str
-        Names of the rows at the default and at the best threshold.
-    times : dict of str to object
-        Attributes of `Timed`.
-    published : str
-        File of published rows, which precede those of the same method on `gold`.
-    ranked : bool
-        Sort by F1, with the paired difference to the baseline, and draw F1, lost and left over the threshold.
-    baseline : str
-        Method that the others are compared to; the first if empty.
-    listed : int
-        Pairs of each method in the lists of those that it finds or misses alone; no lists if 0.
-    notes : list of str
-        Sentences below; ``{}`` is the baseline, ``{resampled}`` what the samples draw.
-    """
-
+    # Name of the files; caption, by default all that the methods share.
     name: str
     caption: str = ""
-    columns: list[str]
+    columns: list[str]  # those that are shown, of `experiments.show.tables.TITLES`; the csv has all others, too
+    # Names of the rows at the default and at the best threshold.
     at: dict[str, str] = field(default_factory=lambda: {DEFAULT: DEFAULT})
-    times: dict[str, Any] = field(default_factory=dict)
-    published: str = ""
+    times: dict[str, Any] = field(default_factory=dict)  # attributes of `Timed`
+    published: str = ""  # file of published rows, which precede the measured ones on `gold`
+    # Sort by F1, with the paired difference to the baseline, and draw F1, lost and left over the threshold.
     ranked: bool = False
-    baseline: str = ""
-    listed: int = 0
+    baseline: str = ""  # method that the others are compared to; the first if empty
+    listed: int = 0  # pairs of each method in the lists of those that it finds or misses alone; no lists if 0
+    # Sentences below; ``{}`` is the baseline, ``{resampled}`` what the samples draw.
     notes: list[str] = field(default_factory=list)
 
     def with_times(self, part: OnCollection) -> OnCollection:

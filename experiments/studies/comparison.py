@@ -34,27 +34,14 @@ MEASURED = (("f1", "F1", 0.44), ("precision", "precision", 0.44), ("recall", "re
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """Difference of a method to the best of others.
+    """Difference of a method to the best of others."""
 
-    Attributes
-    ----------
-    of : list of str
-        The label of a method, then those of one or more others; with ``*``, all other labels of that pattern.
-    measure : str
-        Figure that is compared.
-    tau : float or None
-        Threshold; None: the best one of each method.
-    relative : bool
-        Divide by the value of the other.
-    ratio : bool
-        Give the ratio instead.
-    """
-
+    # The label of a method, then the labels of one or more others; with ``*``, all other labels of that pattern.
     of: list[str]
-    measure: str = "f1"
-    tau: float | None = None
-    relative: bool = False
-    ratio: bool = False
+    measure: str = "f1"  # figure that is compared
+    tau: float | None = None  # threshold; None: the best one of each method
+    relative: bool = False  # divide by the value of the other
+    ratio: bool = False  # give the ratio instead
 
     def fact(self, name: str, curves: Mapping[str, Curve]) -> Fact:
         """Return the difference with its paired interval; its text has the other if a pattern chose it."""

@@ -52,29 +52,16 @@ LEAD_CAPTION = (
 
 @dataclass(frozen=True, kw_only=True)
 class Statistic:
-    """A statistic of a hypothesis, its interval, and whether it is as the hypothesis states.
+    """A statistic of a hypothesis, its interval, and whether it is as the hypothesis states."""
 
-    Attributes
-    ----------
-    step : str
-        Number of the hypothesis in the protocol.
-    says : str
-        The statistic in words.
-    value, low, high : float
-        Value on the collections themselves, and ends of the interval.
-    criterion : str
-        What the interval has to satisfy, in words.
-    satisfied : bool
-        Whether it does.
-    """
-
-    step: str
-    says: str
+    step: str  # number of the hypothesis in the protocol
+    says: str  # the statistic in words
+    # Value on the collections themselves, and ends of the interval.
     value: float
     low: float
     high: float
-    criterion: str
-    satisfied: bool
+    criterion: str  # what the interval has to satisfy, in words
+    satisfied: bool  # whether it does
 
     @classmethod
     def above(cls, step: str, says: str, values: FloatArray, bound: float) -> Statistic:
@@ -162,25 +149,15 @@ OverDraws = Mapping[Condition, Sequence[Mapping[str, SampledF1]]]
 
 @dataclass(frozen=True, kw_only=True)
 class DrawsOfSites(Experiment):
-    """Collections of one size with pages of few sites or of many, in many draws of each number of sites.
+    """Collections of one size with pages of few sites or of many, in many draws of each number of sites."""
 
-    Attributes
-    ----------
-    sites : list of int or None
-        Numbers of sites, of which one can be null for all sites.
-    prose : list of float or None
-        Densities of spots that the templates are brought to; null leaves them as they are.
-    first, draws : int
-        First seed, and number of draws.
-    samples : int
-        Bootstrap samples of stories and sites.
-    """
-
-    sites: list[Any] = field(default_factory=lambda: [None])
+    sites: list[Any] = field(default_factory=lambda: [None])  # numbers of sites, of which one can be null for all sites
+    # Densities of spots that the templates are brought to; null leaves them as they are.
     prose: list[Any] = field(default_factory=lambda: [None])
+    # First seed, and number of draws.
     first: int = 1
     draws: int = 1
-    samples: int = 2000
+    samples: int = 2000  # bootstrap samples of stories and sites
 
     def conditions(self) -> list[Condition]:
         """Return the conditions, the numbers of sites within each density."""
@@ -204,24 +181,14 @@ class DrawsOfSites(Experiment):
 
 @dataclass(frozen=True, kw_only=True)
 class LeadStudy(DrawsOfSites):
-    """Lead of a signature over the best of its rivals.
+    """Lead of a signature over the best of its rivals."""
 
-    Attributes
-    ----------
-    signatures : dict of str to dict
-        Groups and keys of each signature by its label. The lead is that of the first over the best of the others.
-    bands : list of float
-        Upper ends of the IDF band; the first decides, the others are reported.
-    template_free : bool
-        Compare the pages without their templates, see `experiments.harness.template_free`.
-    step : float
-        Distance between thresholds, a divisor of 1.
-    """
-
+    # Groups and keys of each signature by its label. The lead is of the first over the best of the others.
     signatures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # Upper ends of the IDF band; the first decides, the others are reported.
     bands: list[float] = field(default_factory=lambda: [1.0])
-    template_free: bool = False
-    step: float = 0.02
+    template_free: bool = False  # compare the pages without their templates, see `experiments.harness.template_free`
+    step: float = 0.02  # distance between thresholds, a divisor of 1
 
     def __call__(self, settings: Settings) -> str:
         """Write the cells, the tables, the figures and the facts; return them as text."""
@@ -376,14 +343,9 @@ def cell_row(label: str, cell: SampledF1) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class LeadOverSites(LeadStudy):
-    """The lead on whole pages falls with the number of sites: hypotheses 1 to 4 of the protocol.
+    """The lead on whole pages falls with the number of sites: hypotheses 1 to 4 of the protocol."""
 
-    Attributes
-    ----------
-    beside : list of str
-        Further collections, whose number of sites cannot be changed; they decide nothing.
-    """
-
+    # Further collections, whose number of sites cannot be changed; they decide nothing.
     beside: list[str] = field(default_factory=list)
 
     def statistics(self, work: Work, measured: OverDraws) -> Iterator[Statistic]:
@@ -486,14 +448,9 @@ class LeadWithoutTemplates(LeadStudy):
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionsOverSites(DrawsOfSites):
-    """Stories lost and duplicates left of the command ``dedup`` over the number of sites.
+    """Stories lost and duplicates left of the command ``dedup`` over the number of sites."""
 
-    Attributes
-    ----------
-    settings_of_dedup : dict of str to dict
-        Groups and keys by the label of a setting.
-    """
-
+    # Groups and keys by the label of a setting.
     settings_of_dedup: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __call__(self, settings: Settings) -> str:

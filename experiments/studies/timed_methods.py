@@ -30,38 +30,22 @@ REPEATS = 3
 class TimedMethods(Experiment):
     """Times, memory and relative recall of methods on vectors; every point is measured alone.
 
-    Attributes
-    ----------
-    methods : dict of str to dict
-        Methods by label, each with a threshold or several, as in ``tau: [1.0, 0.9]``.
-    taus : list of float
-        Thresholds of the methods that set none.
-    doubled : bool
-        Run on 1, 2, 4, ... threads, up to the number of cores.
-    limit : float or None
-        Seconds after which a run is stopped; a method is not run at lower thresholds then.
-    limits : dict of str to float
-        Those of single methods.
-    table : dict of str to object
-        ``name``, ``caption``, a format of ``documents``, ``columns`` and ``notes``, and the file of ``published`` rows,
-        which precede those of the same method; none if empty.
-    figures : dict of str to dict
-        Attributes of `View` by the name of the file.
-    facts : dict of str to dict
-        Attributes of `experiments.views.FactView` by the name of the fact.
-
     References
     ----------
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, Table 2, Figure 7, sections 1.1 and 5.4.
     """
 
+    # Methods by label, each with a threshold or several, as in ``tau: [1.0, 0.9]``.
     methods: dict[str, dict[str, Any]] = field(default_factory=dict)
-    taus: list[float] = field(default_factory=list)
-    doubled: bool = False
-    limit: float | None = None
-    limits: dict[str, float] = field(default_factory=dict)
+    taus: list[float] = field(default_factory=list)  # thresholds of the methods that set none
+    doubled: bool = False  # Run on 1, 2, 4, ... threads, up to the number of cores.
+    limit: float | None = None  # seconds after which a run is stopped; a method is not run at lower thresholds then
+    limits: dict[str, float] = field(default_factory=dict)  # limits of single methods
+    # ``name``, ``caption``, a format of ``documents``, ``columns`` and ``notes``, and the file of ``published`` rows,
+    # which precede the measured rows of the same method; none if empty.
     table: dict[str, Any] = field(default_factory=dict)
-    figures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    figures: dict[str, dict[str, Any]] = field(default_factory=dict)  # attributes of `View` by the name of the file
+    # Attributes of `experiments.views.FactView` by the name of the fact.
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -315,5 +315,4 @@ class SharedJoin:
 
 
 def _without_threshold(matcher: Matcher) -> str:
-    """Return the identity of a matcher without its threshold."""
     return json.dumps(identity(matcher.at(1.0)))

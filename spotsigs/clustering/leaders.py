@@ -26,25 +26,16 @@ from spotsigs.storage.exact_duplicates import ExactDuplicates
 
 
 class LeaderOptions(NamedTuple):
-    """Order of the documents, and the pairs that count.
+    """Order of the documents, and the pairs that count."""
 
-    Attributes
-    ----------
-    priority, removed : ndarray, optional
-        Those of `spotsigs.clustering.clusters.cluster`.
-    rule : RemovalRule
-        A document whose removal for a leader the rule excludes has no pair with it.
-    new_from : int
-        Documents before this number are old: no pair of two of them counts. Those that are not removed come first.
-    both : bool
-        Report also, for each leader, the pair with its most similar document: every document that has a pair has one in
-        the result. The contents of the rule then do not count.
-    """
-
+    # Arguments of `spotsigs.clustering.clusters.cluster`.
     priority: IntArray | None = None
     removed: NDArray[np.bool_] | None = None
-    rule: RemovalRule = NO_RULE
+    rule: RemovalRule = NO_RULE  # a document whose removal for a leader the rule excludes has no pair with it
+    # Documents before this number are old: no pair of two of them counts. Those that are not removed come first.
     new_from: int = 0
+    # Report also, for each leader, the pair with its most similar document: every document that has a pair has one in
+    # the result. The contents of the rule then do not count.
     both: bool = False
 
 
@@ -62,32 +53,16 @@ class Undecided:
     """Units of a collection in order of priority: sets of exact duplicates.
 
     The old documents of a set are a unit, and those that are added to them another one.
-
-    Attributes
-    ----------
-    of : ndarray of int32, shape (n,)
-        Unit of each document.
-    first : ndarray of int32, shape (m,)
-        Document of best priority of each unit.
-    rows : ndarray of int32, shape (m,)
-        Document that has the signatures of each unit.
-    old : ndarray of bool, shape (m,)
-        Whether the documents are old: no pair of two old documents counts.
-    covered : ndarray of bool, shape (m,)
-        Whether the unit is no leader, at first because an earlier run has removed its documents.
-    nearest : ndarray of int32, shape (m,)
-        Most similar leader of each unit that is covered, -1 if none is known.
-    similarity : ndarray of float64, shape (m,)
-        Similarity to it.
     """
 
-    of: NDArray[np.int32]
-    first: NDArray[np.int32]
-    rows: NDArray[np.int32]
-    old: NDArray[np.bool_]
+    of: NDArray[np.int32]  # (n,) unit of each document
+    first: NDArray[np.int32]  # (m,) document of best priority of each unit
+    rows: NDArray[np.int32]  # (m,) document that has the signatures of each unit
+    old: NDArray[np.bool_]  # (m,) whether the documents are old: no pair of two old documents counts
+    # (m,) whether the unit is no leader, at first because an earlier run has removed its documents.
     covered: NDArray[np.bool_]
-    nearest: NDArray[np.int32]
-    similarity: FloatArray
+    nearest: NDArray[np.int32]  # (m,) most similar leader of each unit that is covered, -1 if none is known
+    similarity: FloatArray  # (m,) similarity to it
 
     @classmethod
     def build(cls, exact_duplicates: ExactDuplicates, options: LeaderOptions) -> Undecided:

@@ -40,23 +40,13 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, kw_only=True)
 class RowJob(Job):
-    """Tasks on the vectors at the path ``store`` with the fingerprint ``checksum``.
-
-    Attributes
-    ----------
-    tau : float
-        Similarity threshold.
-    new_from : int
-        Documents from this number on are new.
-    memory : int
-        Bytes that one task may use.
-    """
+    """Tasks on the vectors at the path ``store`` with the fingerprint ``checksum``."""
 
     store: str
     checksum: str
-    tau: float
-    new_from: int
-    memory: int
+    tau: float  # similarity threshold
+    new_from: int  # documents from this number on are new
+    memory: int  # bytes that one task may use
 
     def vectors(self) -> Reader:
         """Open the store."""

@@ -24,28 +24,15 @@ PAIR_COLUMNS: dict[str, Any] = {"i": np.int64, "j": np.int64, "similarity": np.f
 
 @dataclass(frozen=True)
 class PairFiles:
-    """Pairs on disk.
+    """Pairs on disk."""
 
-    Attributes
-    ----------
-    folders : tuple of Path
-        Stores of pairs, each sorted by (i, j).
-    n : int
-        Number of documents.
-    seconds, counters : mapping
-        As in `spotsigs.records.Pairs`.
-    overlap : Overlap, optional
-        As in `spotsigs.records.Pairs`.
-    memory : int
-        Bytes of pairs in memory at a time; those of a single document can exceed it.
-    """
-
-    folders: tuple[Path, ...]
-    n: int
+    folders: tuple[Path, ...]  # stores of pairs, each sorted by (i, j)
+    n: int  # number of documents
+    # As in `spotsigs.records.Pairs`.
     seconds: Mapping[str, float] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
-    overlap: Overlap | None = field(default=None, repr=False)
-    memory: int = 1 << 27
+    overlap: Overlap | None = field(default=None, repr=False)  # as in `spotsigs.records.Pairs`
+    memory: int = 1 << 27  # bytes of pairs in memory at a time; those of a single document can exceed it
 
     def __len__(self) -> int:
         return sum(int(store.facts["pairs"]) for store in self._readers(False))

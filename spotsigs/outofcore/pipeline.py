@@ -265,7 +265,7 @@ class Store:
                 earlier, added = added.split()
             if collection is not None:
                 require_pages(collection, int(added.sizes().sum()), added.skipped)
-            labelled = not earlier.reference and added.is_labelled
+            labelled = not earlier.reference and added.is_labelled  # quality is computed from a list of all pairs
             return self._match(earlier, added, perf_counter() - began, listed or labelled, crossed)
 
     def _log_budget(self) -> None:
@@ -291,13 +291,14 @@ class Store:
         extracted = perf_counter()
         with in_caller("exact duplicates", new_from + int(added.sizes().sum())):
             exact_duplicates = segments.exact_duplicates(self.method.duplicates)
+        # Templates need all pages of a site at once, so that they are removed in a second pass over the outlines.
         if isinstance(self.method.signature, CollectionScheme):
             folder, scheme = self.folder / "refined", self.method.signature
             segments = refine_segments(
                 folder, segments, scheme, self.engine, memory=self.budget, exact_duplicates=exact_duplicates
             )
         stored = self._vectorize(segments, exact_duplicates)
-        made = fingerprint(self.vectors)
+        made = fingerprint(self.vectors)  # a remote store has no lock: compared after each stage that reads the vectors
         laid_out = perf_counter()
         pairs = self._join(stored, new_from, crossed and new_from > 0) if listed else PairFiles((), len(stored))
         self._require_unchanged(made)
@@ -378,7 +379,7 @@ class Store:
         number = self._batch_number(collection, batches, add)
         parts = self.method.text, self.method.signature, self.engine
         new = extract_segments(
-            _batch(self.folder, number),
+            _batch_folder(self.folder, number),
             collection,
             *parts,
             strict=strict,
@@ -391,6 +392,7 @@ class Store:
         """Return the number of the batch with the documents of a collection, which may be the next one."""
         source = source_of(collection, self.method.text, self.method.signature)
         known = [known_source(batch) for batch in batches]
+        # A batch that was begun with the same files and settings is resumed instead of added twice.
         same = [k for k, other in enumerate(known) if {key: other.get(key) for key in source} == source]
         if add:
             require(
@@ -418,6 +420,7 @@ class Store:
 
     def _vectorize(self, segments: Blocks, exact_duplicates: ExactDuplicates) -> StoredVectors:
         """Build the vectors, unless they are there and were made of the same signatures with the same settings."""
+        # The number of segments of a reference counts: one run can compare with files that another one has as input.
         content = "".join(map(fingerprint, segments.folders)) + f" {segments.reference}" * bool(segments.reference)
         made_of = {
             "content": xxhash.xxh64_hexdigest(content.encode()),
@@ -503,15 +506,15 @@ def _written(chunks: Iterable[tuple[NDArray[Any], ...]], folder: Path, name: str
     return tuple(folders)
 
 
-def _batch(folder: Path, number: int) -> Path:
+def _batch_folder(folder: Path, number: int) -> Path:
     return folder / "segments" / f"{number:06d}"
 
 
 def _batch_folders(folder: Path) -> list[Path]:
     """Return the paths of the batches of documents of a store, in order."""
     folders: list[Path] = []
-    while exists(_batch(folder, len(folders)) / "source.json"):
-        folders.append(_batch(folder, len(folders)))
+    while exists(_batch_folder(folder, len(folders)) / "source.json"):
+        folders.append(_batch_folder(folder, len(folders)))
     return folders
 
 

@@ -90,18 +90,10 @@ _OF_PAGES: dict[str, Any] = {"unknown": np.bool_, "missing": np.int32, "fraction
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateJob(Job):
-    """Settings of all tasks.
+    """Settings of all tasks."""
 
-    Attributes
-    ----------
-    scheme : CollectionScheme
-        Source of the outlines.
-    memory : int
-        Bytes that one task may use.
-    """
-
-    scheme: CollectionScheme
-    memory: int
+    scheme: CollectionScheme  # source of the outlines
+    memory: int  # bytes that one task may use
 
     @property
     def root(self) -> str:

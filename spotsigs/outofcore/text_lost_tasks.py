@@ -63,24 +63,12 @@ class GramRange(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredGrams:
-    """Word 5-grams of the texts of a store.
+    """Word 5-grams of the texts of a store."""
 
-    Attributes
-    ----------
-    outlines : Blocks
-        Blocks in files that have them.
-    folder : Path
-        Folder of the results of tasks.
-    engine : Engine
-        Where the tasks run.
-    memory : int
-        Bytes that one task may use.
-    """
-
-    outlines: Blocks
-    folder: Path
-    engine: Engine
-    memory: int
+    outlines: Blocks  # blocks in files that have them
+    folder: Path  # folder of the results of tasks
+    engine: Engine  # where the tasks run
+    memory: int  # bytes that one task may use
 
     def text_lost(self, kept: NDArray[np.bool_], most: int) -> TextLost | None:
         """Measure the text that no kept page contains, by about so many hashes at most.

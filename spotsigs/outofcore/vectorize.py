@@ -155,23 +155,13 @@ def _task_size(entries: NDArray[np.int64], most: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class VectorJob(Job):
-    """Settings of all tasks.
-
-    Attributes
-    ----------
-    documents : int
-        Number of distinct documents, by which frequencies are divided.
-    memory : int
-        Bytes that one task may use.
-    ranges : int
-        Number of ranges of hashes, of equal width.
-    """
+    """Settings of all tasks."""
 
     idf_filter: IdfFilter
     sets: bool
-    documents: int
-    memory: int
-    ranges: int
+    documents: int  # number of distinct documents, by which frequencies are divided
+    memory: int  # bytes that one task may use
+    ranges: int  # number of ranges of hashes, of equal width
 
 
 class VectorBatch(NamedTuple):

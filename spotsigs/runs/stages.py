@@ -38,33 +38,18 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """Files that a run writes.
+    """Files that a run writes."""
 
-    Attributes
-    ----------
-    folder : Path
-        Folder of the tables, on this machine or as a path of a URL.
-    copy : str or None
-        Folder or URL of the copy of the collection, in its own format, without the removed documents; `PRINTED` prints
-        the kept ones, and `NOT_WRITTEN` makes no copy.
-    overwrite : bool
-        The copy replaces an existing one.
-    page : bool
-        Write ``clusters.html``.
-    tables : bool
-        Tables are kept; otherwise the folder is a temporary one.
-    pairs : bool
-        List all pairs; otherwise, in memory and without truth, only those that decide, each with a kept document.
-    ends_program : bool
-        The program has nothing to do after the run: an interrupt after the results are published changes nothing.
-    """
-
-    folder: Path
+    folder: Path  # folder of the tables, on this machine or as a path of a URL
+    # Folder or URL of the copy of the collection, in its own format, without the removed documents; `PRINTED` prints
+    # the kept ones, and `NOT_WRITTEN` makes no copy.
     copy: str | None = None
-    overwrite: bool = False
-    page: bool = False
-    tables: bool = True
+    overwrite: bool = False  # the copy replaces an existing one
+    page: bool = False  # write ``clusters.html``
+    tables: bool = True  # tables are kept; otherwise the folder is a temporary one
+    # List all pairs; otherwise, in memory and without truth, only those that decide, each with a kept document.
     pairs: bool = True
+    # The program has nothing to do after the run: an interrupt after the results are published changes nothing.
     ends_program: bool = False
 
 

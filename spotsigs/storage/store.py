@@ -553,26 +553,12 @@ def entry_spans(indptr: NDArray[np.int64], most: int) -> Iterator[tuple[int, int
 
 @dataclass(frozen=True)
 class StoredVectors:
-    """Vectors of a store.
+    """Vectors of a store."""
 
-    Attributes
-    ----------
-    vectors : Vectors
-        Memory-mapped, rows in ascending order of length, rows of equal length in document order.
-    rows : ndarray of int64, shape (n,)
-        The document number of each row.
-    doc_ids : sequence of str
-        Document ids by document number.
-    exact_duplicates : ExactDuplicates
-        Exact duplicates, by document number.
-    store : Reader
-        The store.
-    """
-
-    vectors: Vectors
-    rows: NDArray[np.int64]
-    doc_ids: Sequence[str] = field(repr=False)
-    exact_duplicates: ExactDuplicates = field(repr=False)
+    vectors: Vectors  # memory-mapped, rows in ascending order of length, rows of equal length in document order
+    rows: NDArray[np.int64]  # (n,) the document number of each row
+    doc_ids: Sequence[str] = field(repr=False)  # document ids by document number
+    exact_duplicates: ExactDuplicates = field(repr=False)  # exact duplicates, by document number
     store: Reader = field(repr=False)
 
     def __len__(self) -> int:

@@ -77,15 +77,9 @@ def task_size(total: int, least: int, most: int | None = None, *, tasks: int = T
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Tasks with common settings.
+    """Tasks with common settings."""
 
-    Attributes
-    ----------
-    folder : str
-        Path or URL of the results, which all workers can read and write.
-    """
-
-    folder: str
+    folder: str  # path or URL of the results, which all workers can read and write
 
     def begin(self, facts: Mapping[str, Any]) -> None:
         """Keep the results of a stopped run with the same facts, its input and settings; delete those of any other."""

@@ -60,7 +60,7 @@ MAX_TABLES = 300
 """Tables nested in each other; the parser's time is quadratic in the depth."""
 _MAX_REFERENCE = 40  # bytes; no character reference is longer
 _SPACE, _BANG, _QUOTE, _HASH, _AMPERSAND, _APOSTROPHE = b" !\"#&'"
-_DASH, _SLASH, _LT, _EQUALS, _GT, _QUESTION, _BRACKET = b"-/<=>?]"
+_DASH, _SLASH, _LT, _EQUALS, _GT, _QUESTION = b"-/<=>?"
 _NEW_BLOCK, _LINK, _LINK_END = map(ord, (BLOCK_MARK, LINK_MARK, LINK_END_MARK))
 _SHADOW_ROOT = b"shadowroot"  # begins the attributes of a declarative shadow root: its content is shown
 _A, _HREF = (np.uint64(int.from_bytes(name, "big")) for name in (b"a", b"href"))

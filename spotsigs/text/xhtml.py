@@ -63,7 +63,6 @@ def _is_among(key: np.uint64, keys: UInt64s) -> bool:
 
 @kernel
 def _begins(html: Bytes, at: int, what: bytes) -> bool:
-    """Return whether some bytes are at a position."""
     if at + len(what) > len(html):
         return False
     same = True

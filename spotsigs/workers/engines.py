@@ -63,15 +63,9 @@ class Serial(Engine):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerEngine(Engine):
-    """An engine with worker processes: the base of those below.
+    """An engine with worker processes: the base of those below."""
 
-    Attributes
-    ----------
-    workers : int
-        Most worker processes.
-    """
-
-    workers: int = 8
+    workers: int = 8  # most worker processes
 
     def __post_init__(self) -> None:
         as_count("workers", self.workers)
