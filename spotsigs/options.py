@@ -359,7 +359,8 @@ OPTIONS = (
         name="keep",
         form="first|longest|newest|none",
         defaults={COMMAND: "first", FUNCTION: "first", RUN: "first"},
-        help="Choose which document of a cluster stays; none removes all of them.",
+        help="Choose which document of a cluster stays; none removes all of them. With longest, a complete page stays "
+        "in place of one that was cut off.",
         verbs=INPUT,
         functions=("dedup", *OF_METHOD),
     ),
