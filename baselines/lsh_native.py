@@ -206,20 +206,25 @@ def min_hash(
     alpha, beta = functions.alpha.tolist(), functions.beta.tolist()
     slopes = np.array([(a << 64) // functions.prime for a in alpha], np.uint64)
     shifts = np.array([((2 * b + 1) << 63) // functions.prime for b in beta], np.uint64)
-    prime = np.uint64(functions.prime)
+    scaled = ScaledFunctions(slopes, shifts, np.uint64(functions.prime))
 
     def block(start: int, stop: int) -> None:
-        _min_hash_block(
-            vectors.indptr, vectors.ids, vectors.counts, first_token, slopes, shifts, prime, start, stop, out_minima
-        )
+        _min_hash_block(vectors.indptr, vectors.ids, vectors.counts, first_token, scaled, start, stop, out_minima)
 
     over_blocks(block, len(vectors), threads)
 
 
+class ScaledFunctions(NamedTuple):
+    """Linear functions of `min_hash`, in units of 2**-64."""
+
+    slopes: NDArray[np.uint64]
+    shifts: NDArray[np.uint64]
+    prime: np.uint64
+
+
 @kernel
-def _min_hash_block(  # type: ignore[no-untyped-def]
-    indptr, ids, counts, first_token, slopes, shifts, prime, start, stop, out_minima
-):
+def _min_hash_block(indptr, ids, counts, first_token, functions, start, stop, out_minima):  # type: ignore[no-untyped-def]
+    slopes, shifts, prime = functions
     best = np.empty(len(slopes), np.uint64)
     k = out_minima.shape[2]
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)

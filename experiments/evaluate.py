@@ -30,7 +30,7 @@ from experiments.resample import (
 from spotsigs.clustering.in_memory import SharedJoin
 from spotsigs.contracts import VectorCollection
 from spotsigs.errors import InputError, require
-from spotsigs.evaluation.metrics import MEASURES, Interval, ends
+from spotsigs.evaluation.metrics import MEASURES, Interval, percentile_interval
 from spotsigs.method import Method
 from spotsigs.records import FloatArray
 from spotsigs.runs.provenance import provenance
@@ -60,7 +60,7 @@ def resampled_intervals(collection: Any, result: Result) -> dict[str, Interval]:
 
 def intervals_of(averages: FloatArray) -> dict[str, Interval]:
     """Return the 95 % intervals of samples of precision, recall and F1, shape (3, samples)."""
-    low, high = ends(averages.T).tolist()
+    low, high = percentile_interval(averages.T).tolist()
     return {name: (low[k], high[k]) for k, name in enumerate(MEASURES)}
 
 

@@ -24,7 +24,7 @@ from experiments.claims.facts import Fact
 from spotsigs.arrays.kernel import kernel
 from spotsigs.errors import require
 from spotsigs.evaluation.documents import stories as stories_of
-from spotsigs.evaluation.metrics import ends, micro_averages
+from spotsigs.evaluation.metrics import micro_averages, percentile_interval
 from spotsigs.records import FloatArray, IntArray, Pairs, Truth
 
 RESAMPLES = 400
@@ -310,5 +310,5 @@ def resampled_means(values: FloatArray, seed: int = 0) -> FloatArray:
 
 def resampled_fact(name: str, value: float, resampled: FloatArray) -> Fact:
     """Return a fact with the 95 % interval of its bootstrap samples."""
-    low, high = ends(resampled)
+    low, high = percentile_interval(resampled)
     return Fact(name=name, value=float(value), low=float(low), high=float(high))

@@ -21,7 +21,7 @@ from spotsigs.contracts import Collection, CollectionScheme, Matcher, PairChunks
 from spotsigs.errors import as_choice, flag, require, shown
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.options import SEED, TAU, Door, function_options, options_of, plain
+from spotsigs.options import SEED, TAU, Door, function_options, method_options, options_of, plain
 from spotsigs.records import Corpus, Document, DocumentColumns, Pairs, Signatures
 from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of, with_boilerplate
 from spotsigs.signatures.contained import RemovalRule
@@ -461,7 +461,10 @@ BY_SCORE_NOTE = f" ('largest' and 'smallest' are set by {flag('keep_by')})"
 ROOT_PARAMETERS = ("tau", "threads", "seed")
 """Parameters of signatures and matchers that are keys of ``run.py`` of their own."""
 
-PRINTED = ("seed", "boilerplate", "sets", "duplicates", "clusters", "keep", "min_contained", "idf", "min_spots")
+PRINTED = (
+    "seed",
+    *(name for name in method_options(Door.run) if name not in ("tau", "threads", "idf_min", "idf_max")),
+)
 """Keys of ``run.py`` that a method prints if they are not the defaults."""
 
 OF_METHOD = function_options("Method.of")

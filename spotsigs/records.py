@@ -281,7 +281,7 @@ class Signatures:
         """Return the number of signature occurrences of each document."""
         return row_sums(self.indptr, self.counts)
 
-    def only(self, rows: NDArray[np.bool_]) -> Signatures:
+    def keep_rows(self, rows: NDArray[np.bool_]) -> Signatures:
         """Return the same documents, with the signatures of some of them; the others become empty rows."""
         if rows.all():
             return self

@@ -18,7 +18,7 @@ from experiments.resample import (
 from spotsigs.errors import require
 from spotsigs.evaluation.metrics import (
     MEASURES,
-    ends,
+    percentile_interval,
 )
 from spotsigs.records import FloatArray
 
@@ -108,7 +108,7 @@ def pooled(curves: Sequence[Curve]) -> Curve:
     if not others:
         return first
     samples = mean_of_defined(np.array([curve.crossed for curve in curves], float), (0,))
-    intervals = np.moveaxis(ends(np.moveaxis(samples, 1, 0)), -1, 0)
+    intervals = np.moveaxis(percentile_interval(np.moveaxis(samples, 1, 0)), -1, 0)
     cells = [
         _mean_cell(same) | {"intervals": dict(zip(MEASURES, interval.T.tolist(), strict=True))}
         for same, interval in zip(zip(*(curve.cells for curve in curves), strict=True), intervals, strict=True)

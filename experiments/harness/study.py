@@ -190,10 +190,10 @@ class Work:
         write_facts(self.folder / "facts.csv", facts)
         return "; ".join(f"{fact.name} {fact}" for fact in facts)
 
-    def figure(self, draw: Callable[..., None], name: str, caption: str, *given: Any, **more: Any) -> str:
-        """Draw by a function of the path and what is given, with provenance and the caption; return the path."""
+    def figure(self, name: str, caption: str, draw: Callable[[Path], None]) -> str:
+        """Draw by a function of the path; record the provenance and the caption; return the path."""
         caption = self.of_collection(caption)
-        draw(self.folder / name, *given, **more)
+        draw(self.folder / name)
         self.record(name, figure={"caption": caption})
         return f"{self.folder / name}.svg (also png, pdf, csv, json)"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from experiments.show.pair_lists import PairList, write_pair_lists
 from experiments.show.tables import PUBLISHED, TIMES, Table, band_text
 from experiments.views import columns_of
 from spotsigs.errors import did_you_mean, require
-from spotsigs.evaluation.metrics import ends
+from spotsigs.evaluation.metrics import percentile_interval
 from spotsigs.method import Method
 from spotsigs.records import Truth
 from spotsigs.signatures.extract import texts
@@ -207,7 +207,8 @@ class TableOfMethods:
         for part, name in named:
             rows = [curve.row(at) for curve in part.curves.values() for at in range(len(curve.rows))]
             caption, beside = CAPTION.format(part.name), self._baseline(part)
-            paths.append(part.work.figure(draw_by_method, name, caption, rows, lines, beside=beside))
+            draw = partial(draw_by_method, rows=rows, lines=lines, beside=beside)
+            paths.append(part.work.figure(name, caption, draw))
         if self.listed:
             write_pair_lists(work.folder, [each for part in parts for each in _pair_lists(part)], self.listed)
             paths.append(f"{work.folder / 'pairs.md'} (also csv)")
@@ -235,7 +236,7 @@ def _differences(points: Mapping[tuple[str, str], tuple[Curve, int]], baseline: 
         found[label, kind] = {"gap": "baseline"} | ({} if kind == DEFAULT else {"f1_held_out": float(values[0])})
         if label != baseline:
             gaps = values - np.array(curves[baseline].value[name])
-            low, high = map(float, ends(gaps[1:]))
+            low, high = map(float, percentile_interval(gaps[1:]))
             figures = {"difference": float(gaps[0]), "difference_low": low, "difference_high": high}
             found[label, kind] |= figures | {"p": p_differs(gaps[1:])}
     for key, p in holm({key: cell["p"] for key, cell in found.items() if "p" in cell}).items():

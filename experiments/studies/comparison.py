@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -225,7 +226,7 @@ class MethodComparison(Experiment):
         shown = dict.fromkeys(row["collection"] for row in rows)
         seeds = {name: len(self._seeds(name)) for name in shown}
         means = [f"{name}: mean of {count} seeds" for name, count in seeds.items() if count]
-        return drawn.figure(view.draw, name, "; ".join([view.full_caption(rows), *means]), rows)
+        return drawn.figure(name, "; ".join([view.full_caption(rows), *means]), partial(view.draw, rows=rows))
 
     def facts_of(self, part: OnCollection) -> Iterator[Fact]:
         """Yield the facts of a collection."""

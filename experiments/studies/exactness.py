@@ -51,7 +51,7 @@ class Exactness(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Write the table; return it as text."""
         work = Work.begin(self.results, settings)
-        at = partial(losses, collections=self.collections, documents=self.documents, seed=settings.seed)
+        at = partial(count_losses, collections=self.collections, documents=self.documents, seed=settings.seed)
         found = dict(spread(at, TAUS, [START_SECONDS] * len(TAUS), settings.workers))
         rows = [{"tau": tau} | found[number] for number, tau in enumerate(TAUS)]
         total = {name: sum(row[name] for row in rows) for name in rows[0]}
@@ -68,7 +68,7 @@ class Exactness(Experiment):
         return work.table(Table(caption=caption, columns=COLUMNS, rows=rows), "exactness")
 
 
-def losses(tau: float, *, collections: int, documents: int, seed: int) -> dict[str, Any]:
+def count_losses(tau: float, *, collections: int, documents: int, seed: int) -> dict[str, Any]:
     """Count the missed and the wrong pairs of each variant of Algorithm 1 at a threshold."""
     exact_tau = Fraction(str(tau))
     counts = Counter[str]()
@@ -80,7 +80,7 @@ def losses(tau: float, *, collections: int, documents: int, seed: int) -> dict[s
         variants = {
             "lost_floating": algorithm1(drawn, tau).pairs,
             "lost_rational": algorithm1(drawn, exact_tau).pairs,
-            "lost_here": _here(drawn, tau),
+            "lost_here": _pairs_of_program(drawn, tau),
         }
         counts["pairs"] += len(wanted)
         for name, pairs_of_variant in variants.items():
@@ -104,7 +104,7 @@ def random_collection(rng: np.random.Generator, n: int) -> list[Multiset]:
     return documents
 
 
-def _here(documents: list[Multiset], tau: float) -> set[tuple[int, int]]:
+def _pairs_of_program(documents: list[Multiset], tau: float) -> set[tuple[int, int]]:
     indptr = np.cumsum([0, *map(len, documents)])
     ids = [signature for document in documents for signature in sorted(document)]
     counts = [document[signature] for document in documents for signature in sorted(document)]

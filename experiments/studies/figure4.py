@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ class Figure4(Experiment):
             y_range=(0, 1),
             marks=[Mark(label=f"published: .64 on average; here {means.mean():.2f}", y=0.64)],
         )
-        drawn = work.figure(draw_bars, "figure4", CAPTION, panel, points)
+        drawn = work.figure("figure4", CAPTION, partial(draw_bars, panel=panel, points=points))
         fact = resampled_fact("cosine", means.mean(), resampled_means(means))
         work.facts([fact, Fact(name="clusters", value=len(means)), Fact(name="spread", value=float(means.std()))])
         return f"Figure 4: Cosine within clusters, macro average {fact} over {len(means)} clusters; {drawn}"

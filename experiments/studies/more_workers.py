@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -162,7 +163,8 @@ def show(work: Work, runs: Sequence[Sequence[MeasuredRun]]) -> list[str]:
         for run in alone
     ]
     points = [point for run in alone for point in speedup_points(run)]
-    work.figure(draw_lines, "speedup", "Speed-up over workers, simulated from the log of tasks", panels, points)
+    caption = "Speed-up over workers, simulated from the log of tasks"
+    work.figure("speedup", caption, partial(draw_lines, panels=panels, points=points))
     powers = powers_of(alone)
     known = work_of(alone[-1].stages)
     fast = sorted(label for label, power in powers.items() if power > 1.1 and label in known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,9 @@ class Partitions(Experiment):
             Panel(name=LENGTHS, x_label="spot signatures in a document", **logs),
             Panel(name=PARTITIONS, x_label="smallest length of the partition", **logs),
         ]
-        drawn = work.figure(draw_lines, "partitions", CAPTION, panels, points, computed=["lengths"])
+        drawn = work.figure(
+            "partitions", CAPTION, partial(draw_lines, panels=panels, points=points, computed=["lengths"])
+        )
         by_bins, by_partition = variation(sizes[EQUAL]), variation(sizes[PAPER])
         facts = [
             Fact(name="variation of documents by bins of equal width", value=by_bins),

@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple
@@ -166,7 +167,7 @@ class Scale(Experiment):
         points += [Point(panel="", series="budget", x=seconds, y=budget) for seconds in (0.0, samples[-1].seconds)]
         panel = Panel(name="", x_label="seconds", y_label="MB, all processes", y_range=(0, 1.1 * budget))
         caption = f"Memory of all processes, {documents:,} pages under {self.memory}"
-        work.figure(draw_lines, f"memory-{documents}", caption, [panel], points)
+        work.figure(f"memory-{documents}", caption, partial(draw_lines, panels=[panel], points=points))
 
 
 def _note(run: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -407,7 +408,7 @@ class LeadOverSites(LeadStudy):
             for row in rows
             if row["idf"] == rows[0]["idf"]  # the band that decides; the table has the others
         ]
-        yield work.figure(draw_lines, "lead_over_sites", LEAD_CAPTION, [panel], points)
+        yield work.figure("lead_over_sites", LEAD_CAPTION, partial(draw_lines, panels=[panel], points=points))
 
 
 def slope(numbers: Sequence[int], leads: FloatArray) -> FloatArray:
@@ -512,7 +513,7 @@ def _draw_decisions(work: Work, rows: Sequence[Mapping[str, Any]]) -> str:
         for row in rows
     ]
     caption = "Stories lost and duplicates left by dedup over the number of sites, with 95 % intervals over stories"
-    return work.figure(draw_lines, "decisions_over_sites", caption, panels, points)
+    return work.figure("decisions_over_sites", caption, partial(draw_lines, panels=panels, points=points))
 
 
 def _mean_of_known(shares: Sequence[FloatArray]) -> FloatArray:

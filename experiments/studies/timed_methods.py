@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from experiments.claims.published import published
@@ -66,7 +67,8 @@ class TimedMethods(Experiment):
         for name, attributes in self.figures.items():
             view = View(**attributes)
             drawn = sorted(map(_drawn, rows), key=lambda row: float(row[view.x]))
-            written.append(work.figure(view.draw, name, f"{view.caption}{self._said(rows)}", drawn))
+            caption = f"{view.caption}{self._said(rows)}"
+            written.append(work.figure(name, caption, partial(view.draw, rows=drawn)))
         listed = work.facts(facts)
         return "\n\n".join(written if self.table else [*written, listed])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -297,6 +297,16 @@ class Cohesion:
         return Cohesion(labels.astype(np.int32), **{name: each(getattr(self, name), lone[name]) for name in lone})
 
 
+class ClusterSums(NamedTuple):
+    """Sums over the pairs of each cluster of several documents."""
+
+    pairs: NDArray[np.int64]  # reported pairs
+    known: NDArray[np.int64]  # pairs with a similarity
+    apart: NDArray[np.int32]  # members without a reported pair with the representative
+    minimum: FloatArray  # least similarity
+    total: FloatArray  # sum of the similarities
+
+
 def cohesion(clusters: Clusters, chunks: Iterable[tuple[IntArray, IntArray, FloatArray]]) -> Cohesion:
     """Count the pairs inside clusters, and summarize their similarities.
 
@@ -306,12 +316,11 @@ def cohesion(clusters: Clusters, chunks: Iterable[tuple[IntArray, IntArray, Floa
     position = np.empty(len(clusters.representatives), np.int32)  # read for clusters of several documents alone
     position[labels] = np.arange(len(labels), dtype=np.int32)
     apart = clusters.sizes[labels] - 1
-    pairs, known, minimum, total = (np.zeros(len(labels), kind) for kind in (np.int64, np.int64, float, float))
-    minimum[:] = np.inf
+    pairs, known = np.zeros(len(labels), np.int64), np.zeros(len(labels), np.int64)
+    minimum, total = np.full(len(labels), np.inf), np.zeros(len(labels))
+    sums = ClusterSums(pairs, known, apart, minimum, total)
     for i, j, similarity in chunks:
-        _add_up(
-            clusters.labels, clusters.representatives, position, i, j, similarity, pairs, known, apart, minimum, total
-        )
+        _add_up(clusters.labels, clusters.representatives, position, i, j, similarity, sums)
     del position
     minimum[known == 0] = np.nan
     with np.errstate(invalid="ignore"):
@@ -322,15 +331,15 @@ def cohesion(clusters: Clusters, chunks: Iterable[tuple[IntArray, IntArray, Floa
 
 
 @kernel
-def _add_up(labels, leaders, position, i, j, similarity, pairs, known, apart, minimum, total):  # type: ignore[no-untyped-def]
+def _add_up(labels, leaders, position, i, j, similarity, out):  # type: ignore[no-untyped-def]
     for p in range(len(i)):
         label = labels[i[p]]
         if label != labels[j[p]]:
             continue  # a pair between clusters of two leaders
         k = position[label]
-        pairs[k] += 1
-        apart[k] -= leaders[label] == i[p] or leaders[label] == j[p]
+        out.pairs[k] += 1
+        out.apart[k] -= leaders[label] == i[p] or leaders[label] == j[p]
         if not np.isnan(similarity[p]):
-            known[k] += 1
-            total[k] += similarity[p]
-            minimum[k] = min(minimum[k], similarity[p])
+            out.known[k] += 1
+            out.total[k] += similarity[p]
+            out.minimum[k] = min(out.minimum[k], similarity[p])

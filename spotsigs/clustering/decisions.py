@@ -207,20 +207,20 @@ class Decisions:
     def measured(self, rule: RemovalRule) -> Decisions:
         """Return the decisions with the fraction of each removed document that the kept one contains."""
         rows = np.flatnonzero(~self.kept)
-        instead = self.instead(rows)
+        instead = self.replacements(rows)
         rows, instead = rows[instead >= 0], instead[instead >= 0]
         of, contained = self.exact_duplicates.representatives, self.contained.copy()
         contained[rows] = rule.contained(of[rows], of[instead])
         return replace(self, contained=contained)
 
-    def instead(self, rows: IntArray) -> NDArray[np.int32]:
+    def replacements(self, rows: IntArray) -> NDArray[np.int32]:
         """Return the kept row that replaces each removed one; -1 for kept rows, and with ``none``."""
         leaders = self.clusters.representatives[self.clusters.labels[rows]]
         return np.where((leaders == rows) | (self.keep is Keep.none), np.int32(-1), leaders)
 
     def reasons(self, rows: IntArray, kept_names: Sequence[str], partner_names: Sequence[str]) -> Iterator[str]:
         """Yield one sentence for each removed row, by the names of its kept document and of its partner."""
-        instead, partner = self.instead(rows), self.partner[rows]
+        instead, partner = self.replacements(rows), self.partner[rows]
         for kept, other, is_kept, has_kept, similarity, kind in zip(
             kept_names,
             partner_names,

@@ -295,7 +295,7 @@ def _kept_rows(decisions: Decisions, doc_ids: Sequence[str], facts: RowFacts) ->
 def _removed_rows(decisions: Decisions, doc_ids: Sequence[str], facts: RowFacts) -> Iterator[Sequence[list[Any]]]:
     n_reference, text_lost = facts.n_reference, facts.text_lost
     for rows in flagged(~decisions.kept, facts.new_from):
-        instead, partner = decisions.instead(rows), decisions.partner[rows]
+        instead, partner = decisions.replacements(rows), decisions.partner[rows]
         kept = names(doc_ids, np.maximum(instead, 0)).to_pylist()
         similarity, partners = decisions.similarity[rows], names(doc_ids, partner).to_pylist()
         in_words = [_names_with_roles(*known, n_reference) for known in ((kept, instead), (partners, partner))]

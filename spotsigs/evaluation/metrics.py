@@ -279,7 +279,7 @@ def resampled_micro(tallies: Tallies, drawn: FloatArray) -> FloatArray:
     return _averages(*(drawn @ tally.T for tally in tallies))
 
 
-def ends(resampled: FloatArray) -> FloatArray:
+def percentile_interval(resampled: FloatArray) -> FloatArray:
     """Return the 95 % percentile interval over the resamples (first axis) that define a value, shape (2, ...)."""
     tail = (1 - 0.95) / 2
     with catch_warnings():
@@ -304,7 +304,7 @@ def _intervals(counted: Tallies, by_story: FloatArray, resamples: int) -> dict[s
     intervals = {}
     for name, values in zip(AVERAGES, averages, strict=True):
         if not np.isnan(values).any():
-            low, high = ends(values)
+            low, high = percentile_interval(values)
             intervals[name] = (float(low), float(high))
     return intervals
 

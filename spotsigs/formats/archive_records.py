@@ -84,14 +84,14 @@ class Record:
 
     def take(self, size: int) -> bytes:
         """Read the next bytes of the block, fewer where the file ends, and keep them."""
-        block = self._next(size)
+        block = self._read_block(size)
         self._taken.append(block)
         return block
 
     def pieces(self) -> Iterator[bytes]:
         """Iterate over the block: the bytes kept, and the rest in pieces."""
         yield from self._taken
-        while block := self._next(BLOCK):
+        while block := self._read_block(BLOCK):
             yield block
 
     def whole(self) -> bytes | Skipped | None:
@@ -134,7 +134,7 @@ class Record:
         """Read the rest of the block without keeping it."""
         self._at += self.stream.skip(self.missing)
 
-    def _next(self, size: int) -> bytes:
+    def _read_block(self, size: int) -> bytes:
         block = self.stream.read(min(size, self.missing))
         self._at += len(block)
         return block
@@ -151,7 +151,7 @@ class Unread:
     stream: Content = field(repr=False)  # at the first of them
 
     def copy(self, file: IO[bytes], out: IO[bytes]) -> None:
-        """Write them."""
+        """Write the bytes, packed as the file that they are from."""
         if self.size:
             with packed(out, self.stream.packing) as stream:
                 for piece in self.stream.pieces(self.size):

@@ -119,13 +119,13 @@ def format_of(path: str, columns: Sequence[str] = ()) -> str:
                 f"{path} is of no known format: neither a page nor {', '.join(sorted(set(FORMATS) - {'folder'}))}; "
                 f"name it by {option('data')}"
             )
-        return _readable(guess.removesuffix("?"), path)
+        return _require_readable(guess.removesuffix("?"), path)
     certain = [guess for guess, _ in guesses.most_common() if guess and not guess.endswith("?")]
     weak = [guess for guess, _ in guesses.most_common() if guess and guess.endswith("?")]
-    return _readable([*certain, *weak, "folder"][0].removesuffix("?"), path)
+    return _require_readable([*certain, *weak, "folder"][0].removesuffix("?"), path)
 
 
-def _readable(name: str, path: str) -> str:
+def _require_readable(name: str, path: str) -> str:
     """Return the name of a format; refuse one that is not read."""
     require(
         name != _ARROW,

@@ -491,7 +491,7 @@ def with_exact_duplicates(
     if not exact_duplicates.any:
         return pairs
     limit = budget // 4
-    chunks = exact_duplicates.further(
+    chunks = exact_duplicates.added_pairs(
         pairs.within(limit).chunks(), most=max(limit // BYTES_A_PAIR, 1), new_from=new_from
     )
     return replace(pairs, folders=(*pairs.folders, *_written(chunks, folder, "copies")))

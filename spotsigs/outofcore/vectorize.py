@@ -178,7 +178,7 @@ class VectorBatch(NamedTuple):
         first = 0
         for block in Blocks(tuple(map(as_path, self.folders))).read(*columns):
             last = first + len(block)
-            yield block if self.rows is None else block.only(self.rows[first:last])
+            yield block if self.rows is None else block.keep_rows(self.rows[first:last])
             first = last
 
 

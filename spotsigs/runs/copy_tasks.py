@@ -43,7 +43,7 @@ class CopiedByFile(Protocol):
         """Return the files."""
 
     def copy_source(self, source: InputFile, folder: Path, keep: Callable[[Document], bool]) -> None:
-        """Copy one of them."""
+        """Copy one of the files."""
 
 
 @runtime_checkable
@@ -51,7 +51,7 @@ class CopiedInRanges(CopiedByFile, Protocol):
     """A collection whose large files are copied in ranges."""
 
     def ranges(self, source: InputFile) -> list[tuple[int, int]]:
-        """Return the ranges in which one can be copied; none if it is copied as a whole."""
+        """Return the ranges in which a file can be copied; none if it is copied as a whole."""
 
     def staying(
         self, source: InputFile, start: int, stop: int, keep: Callable[[Document], bool]
@@ -59,7 +59,7 @@ class CopiedInRanges(CopiedByFile, Protocol):
         """Yield start and stop of each piece of a range, and whether it stays."""
 
     def target(self, source: InputFile, folder: Path) -> Path:
-        """Return the path of one in a copy."""
+        """Return the path of a file in a copy."""
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def execute(
     copy, target = _free_copy(run), as_path(run.output.folder)
     require_of_run(target, TABLES)
     with ExitStack() as folders:
-        folder = _here(target, folders)
+        folder = _local_results(target, folders)
         run, temporary = replace(run, output=replace(run.output, folder=folder)), None
         if copy is not None and not is_remote(copy):
             folders.enter_context(_reserved(copy))
@@ -119,7 +119,7 @@ def execute(
     return result
 
 
-def _here(target: Path, stack: ExitStack) -> Path:
+def _local_results(target: Path, stack: ExitStack) -> Path:
     """Return the folder of a run's results, a temporary one if they are uploaded."""
     if not is_remote(target):
         return target

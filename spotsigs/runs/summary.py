@@ -104,7 +104,7 @@ def _remarks(result: Result, run: Run, door: Door) -> list[str]:
 def _of_reference(result: Result, documents: int) -> str:
     """Return the number of documents of the reference, and how many pages are removed for one of them."""
     removed = np.flatnonzero(~result.decisions.kept)
-    instead = result.decisions.instead(removed)
+    instead = result.decisions.replacements(removed)
     number = int(np.count_nonzero((instead >= 0) & (instead < result.matched.new_from)))
     are = "is" if number == 1 else "are"
     of_reference = f"{counted(documents, 'document')} of the reference, always kept"

@@ -73,7 +73,7 @@ def warning(method: Method, clusters: Clusters, inside: Cohesion, near: float | 
     if method.boilerplate is Boilerplate.keep:
         remedies.append(option("boilerplate", "remove"))
     if tau is not None and tau < 0.9:
-        remedies.append(_higher(tau))
+        remedies.append(_higher_threshold(tau))
     if not remedies:
         return ""
     if large and loose:
@@ -92,12 +92,12 @@ def text_warning(method: Method, lost: float, mostly_lost: int, removed: int) ->
     if method.tau is None or method.tau >= 0.9 or removed < FEWEST_REMOVED:
         return ""
     if is_much(lost, removed):
-        return f"warning: {100 * lost:.1f} % of the text is in no kept page; give {_higher(method.tau)}"
+        return f"warning: {100 * lost:.1f} % of the text is in no kept page; give {_higher_threshold(method.tau)}"
     if mostly_lost > MOST_REMOVED_LOST * removed:
         some = f"{mostly_lost:,} of {counted(removed, 'removed page')}"
-        return f"warning: most of the text of {some} is in no kept page; give {_higher(method.tau)}"
+        return f"warning: most of the text of {some} is in no kept page; give {_higher_threshold(method.tau)}"
     return ""
 
 
-def _higher(tau: float) -> str:
+def _higher_threshold(tau: float) -> str:
     return f"a higher threshold, as in {option('tau', f'{min(tau + 0.1, 0.95):.2g}')}"

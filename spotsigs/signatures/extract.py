@@ -460,7 +460,7 @@ def _refined(
 ) -> Signatures:
     """Return the signatures of outlines; a representative has the signatures of the first of its exact duplicates."""
     exact_duplicates = ExactDuplicates.among(outlines, sameness)
-    refined = scheme.refine(outlines.only(exact_duplicates.first_on_site(sites)))
+    refined = scheme.refine(outlines.keep_rows(exact_duplicates.first_on_site(sites)))
     if not exact_duplicates.any:
         return refined
     distinct, first = exact_duplicates.distinct, exact_duplicates.first

@@ -80,7 +80,7 @@ class IdfFilter:
         documents = len(signatures)
         if exact_duplicates is not None:
             signatures, documents = (
-                signatures.only(exact_duplicates.distinct),
+                signatures.keep_rows(exact_duplicates.distinct),
                 int(np.count_nonzero(exact_duplicates.distinct)),
             )
         ids, vocabulary = dense_ids(signatures.hashes)

@@ -144,7 +144,9 @@ class ExactDuplicates:
         kinds: NDArray[np.int8] = np.where(content, CONTENT, np.where(text, TEXT, 0)).astype(np.int8)
         return kinds
 
-    def further(self, chunks: Iterable[PairArrays], *, most: int = 1 << 20, new_from: int = 0) -> Iterator[PairArrays]:
+    def added_pairs(
+        self, chunks: Iterable[PairArrays], *, most: int = 1 << 20, new_from: int = 0
+    ) -> Iterator[PairArrays]:
         """Yield the pairs, ``i < j`` in any order, that exact duplicates add to those of their representatives.
 
         At most `most` pairs are in memory at a time; only pairs with a document of at least `new_from` are yielded.
@@ -174,7 +176,7 @@ class ExactDuplicates:
         sizes = np.bincount(self.representatives, minlength=len(self))
         total = int((sizes[pairs.i] * sizes[pairs.j]).sum()) + int((sizes * (sizes - 1) // 2).sum())
         require_listable(total)
-        chunks = [(pairs.i, pairs.j, pairs.similarity), *self.further(pairs.chunks())]
+        chunks = [(pairs.i, pairs.j, pairs.similarity), *self.added_pairs(pairs.chunks())]
         i, j, similarity = (np.concatenate(column) for column in zip(*chunks, strict=True))
         known = pairs.overlap
         overlap = None if known is None else replace(known, lengths=known.lengths[self.representatives])

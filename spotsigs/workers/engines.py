@@ -341,7 +341,7 @@ def in_task_order(
                 if broken > ATTEMPTS:
                     message = f"a worker process died {broken} times: is there enough memory? ({_first_line(error)})"
                     raise InputError(message) from error
-                waiting = deque((task, _again(submit, task, future)) for task, future in waiting)
+                waiting = deque((task, _submit_again(submit, task, future)) for task, future in waiting)
                 continue
             broken = 0
             waiting.popleft()
@@ -355,7 +355,7 @@ def in_task_order(
             future.cancel()
 
 
-def _again(submit: Callable[[Task], Any], task: Task, future: Any) -> Any:
+def _submit_again(submit: Callable[[Task], Any], task: Task, future: Any) -> Any:
     """Return the future of a task that a dying worker may have interrupted: the same one if it has a result."""
     done = future.done() and not future.cancelled() and future.exception() is None
     return future if done else _submitted(submit, task)

@@ -61,10 +61,10 @@ def test_by_similarity_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pa
     assert [row in kept for row in range(old)] == earlier.tolist()
     if keep is Keep.none:
         assert kept & set(new) == set(new) - {row for pair in near for row in pair}
-        assert (decisions.instead(np.array(new)) == -1).all()
+        assert (decisions.replacements(np.array(new)) == -1).all()
         return
     for row in set(new) - kept:  # first half: a kept page reaches tau, and it is the one that is named and quoted
-        [instead] = decisions.instead(np.array([row])).tolist()
+        [instead] = decisions.replacements(np.array([row])).tolist()
         assert instead in kept
         assert instead == decisions.partner[row]
         quoted = near[min(row, instead), max(row, instead)]
@@ -123,7 +123,7 @@ def test_policies(method, keep, kept, instead):
     rank = priority(keep, 6, lengths=np.array([1, 2, 3, 4, 5, 6]), dates=dates)
     decisions = decide(pairs, cluster(pairs, clusters=method, priority=rank), keep)
     assert "".join(n for n, k in zip(NAMES, decisions.kept, strict=True) if k) == kept
-    assert "".join(NAMES[r] if r >= 0 else "-" for r in decisions.instead(np.arange(6))) == instead
+    assert "".join(NAMES[r] if r >= 0 else "-" for r in decisions.replacements(np.arange(6))) == instead
 
 
 @given(st.data())
@@ -143,7 +143,7 @@ def test_decisions_against_counting(data):
             np.testing.assert_equal(decisions.similarity[row], -similarity)
         assert decisions.kept.sum() == len(groups.sizes)
         gone = ~decisions.kept
-        assert np.all(groups.labels[decisions.instead(np.flatnonzero(gone))] == groups.labels[gone])
+        assert np.all(groups.labels[decisions.replacements(np.flatnonzero(gone))] == groups.labels[gone])
         alone = set(range(n)) - {row for pair in near for row in pair}
         assert set(np.flatnonzero(decide(pairs, groups, Keep.none).kept).tolist()) == alone
 
@@ -186,7 +186,7 @@ def naive_reason(decisions, row, names):
         return "" if np.isnan(similarity) else f" (similarity {similarity:.3f})"
 
     partner, similarity = names[int(decisions.partner[row])], decisions.similarity[row]
-    instead = int(decisions.instead(np.array([row]))[0])
+    instead = int(decisions.replacements(np.array([row]))[0])
     if instead < 0:
         return f"near-duplicate of {partner}{percent(similarity)}; no document that has a near-duplicate is kept"
     kept = names[instead]
@@ -214,7 +214,7 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
     lost = np.where(decisions.kept, np.nan, np.arange(pairs.n) / 8)
     languages = language_codes("de" if row % 2 else None for row in range(pairs.n))
     write_lists(decisions, names, folder, RowFacts(new_from=1, languages=languages, text_lost=lost))
-    instead = decisions.instead(np.arange(pairs.n))
+    instead = decisions.replacements(np.arange(pairs.n))
     removed = [
         [
             ids[row],

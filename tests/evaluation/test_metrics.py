@@ -102,8 +102,8 @@ def test_intervals_are_percentiles_of_a_seeded_bootstrap_over_clusters_and_stori
 
 def test_ends_are_percentiles_over_the_first_axis():
     values = np.arange(1001.0)
-    np.testing.assert_allclose(metrics.ends(values), [25, 975])
-    np.testing.assert_allclose(metrics.ends(np.stack([values, 2 * values], 1)), [[25, 50], [975, 1950]])
+    np.testing.assert_allclose(metrics.percentile_interval(values), [25, 975])
+    np.testing.assert_allclose(metrics.percentile_interval(np.stack([values, 2 * values], 1)), [[25, 50], [975, 1950]])
 
 
 def pieces(pairs, size):

@@ -19,7 +19,7 @@ from experiments.studies.compared_methods import OnCollection
 from experiments.studies.comparison import MethodComparison
 from spotsigs.contracts import ThresholdMatcher
 from spotsigs.errors import InputError
-from spotsigs.evaluation.metrics import MEASURES, ends, evaluate
+from spotsigs.evaluation.metrics import MEASURES, evaluate, percentile_interval
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
 from spotsigs.method import Method
@@ -51,7 +51,7 @@ def test_differences_are_drawn_by_the_samples_of_the_intervals():
     samples = paired_samples([(curve, 1), (other, 1), (curve, 1)])
     for m, measure in enumerate(MEASURES):
         for k, one in enumerate((curve, other)):
-            np.testing.assert_allclose(ends(samples[k, m]), one.interval(measure)[:, 1])
+            np.testing.assert_allclose(percentile_interval(samples[k, m]), one.interval(measure)[:, 1])
     np.testing.assert_array_equal(samples[0], samples[2])
 
 

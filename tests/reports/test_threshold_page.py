@@ -14,7 +14,7 @@ from test_removal_rule import stories
 
 from spotsigs.clustering.clusters import cluster
 from spotsigs.errors import InputError
-from spotsigs.evaluation.metrics import ends, evaluate
+from spotsigs.evaluation.metrics import evaluate, percentile_interval
 from spotsigs.evaluation.text_lost import text_lost
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.records import Pairs, Truth
@@ -82,7 +82,7 @@ def test_a_truth_of_single_pages_is_no_quality_and_no_warning(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         chosen(tmp_path, "data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", "idf_min=0")
-        assert np.isnan(ends(np.full((5, 3), np.nan))).all()
+        assert np.isnan(percentile_interval(np.full((5, 3), np.nan))).all()
     assert "best F1" not in (tmp_path / "threshold" / "threshold.html").read_text()
 
 
