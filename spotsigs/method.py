@@ -21,7 +21,16 @@ from spotsigs.contracts import Collection, CollectionScheme, Matcher, PairChunks
 from spotsigs.errors import as_choice, flag, require, shown
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.options import SEED, TAU, Door, function_options, method_options, options_of, plain
+from spotsigs.options import (
+    SEED,
+    TAU,
+    TAU_CONTAINED,
+    Door,
+    function_options,
+    method_options,
+    options_of,
+    plain,
+)
 from spotsigs.records import Corpus, Document, DocumentColumns, Pairs, Signatures
 from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of, with_boilerplate
 from spotsigs.signatures.contained import RemovalRule
@@ -95,7 +104,7 @@ class Method:
         others contain. Above 0, two pages of one section must also reach `spotsigs.signatures.sections.SECTION_TAU`,
         if their templates are removed. At 0, the threshold alone decides.
     chooses_tau : bool
-        Nobody chose the threshold. The command and the functions then choose it by the pages, see
+        Nobody chose the threshold, and it depends on the pages. The command and the functions then choose it, see
         `spotsigs.options.default_tau`.
 
     Examples
@@ -173,7 +182,8 @@ class Method:
             Multiset Jaccard similarity (the default), or the intersection divided by the smaller page, which finds a
             teaser in its article.
         tau : float, optional
-            Similarity threshold in (0, 1]. If it is omitted, the functions and the command choose it by the pages.
+            Similarity threshold in (0, 1]. If it is omitted, it is 0.8 for containment; for Jaccard similarity, the
+            functions and the command choose it by the pages.
         threads : int, optional
             Threads of the join. The default is one for each core.
         clusters : {"leaders", "components"}, optional
@@ -207,9 +217,8 @@ class Method:
         if boilerplate is None and not named:
             boilerplate = Boilerplate.keep
         if matcher is None:
-            threshold = TAU if tau is None else tau
-            exact = Containment if containment else SpotSigsTight
-            matcher = exact(tau=threshold, threads=threads)
+            exact, usual = (Containment, TAU_CONTAINED) if containment else (SpotSigsTight, TAU)
+            matcher = exact(tau=usual if tau is None else tau, threads=threads)
         elif tau is not None:
             matcher = matcher.at(tau)
         return cls(
@@ -227,7 +236,7 @@ class Method:
             clusters=_chosen("clusters", clusters),
             keep=_chosen("keep", keep, BY_SCORE_NOTE),
             min_contained=OF_METHOD["min_contained"].checked(_value("min_contained", min_contained)),
-            chooses_tau=tau is None,
+            chooses_tau=tau is None and not containment,
         )
 
     @property

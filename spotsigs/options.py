@@ -1,6 +1,6 @@
 """The options of all doors, in one list: the command, the functions and ``run.py`` take their names and defaults here.
 
-A new option is an `Option` in `OPTIONS` and the code that uses it; ``python -m experiments.show.options`` writes it
+A new option is an `Option` in `OPTIONS` and the code that uses it; ``python -m experiments.show.pages`` writes it
 into the reference.
 """
 
@@ -21,6 +21,9 @@ TAU_PAGES = 0.25
 
 TAU = 0.44
 """Similarity threshold of matchers, of text, and of pages with their boilerplate: the paper's."""
+
+TAU_CONTAINED = 0.8
+"""Similarity threshold of containment: most of the shorter document is in the longer one."""
 
 PROBED = 32
 """Documents at the beginning of the input that decide between the two thresholds."""
@@ -251,9 +254,10 @@ OPTIONS = (
         help="Set the similarity from which two documents are near-duplicates.",
         notes={
             COMMAND: "The default is the threshold of the store; without a store, it is "
-            f"{TAU_PAGES:g} for pages with links, and {TAU:g} for text and with --boilerplate keep.",
-            FUNCTION: f"The default is {TAU_PAGES:g} for pages with links, and {TAU:g} for text and with "
-            "boilerplate='keep'.",
+            f"{TAU_PAGES:g} for pages with links, {TAU:g} for text and with --boilerplate keep, and {TAU_CONTAINED:g} "
+            "with --measure containment.",
+            FUNCTION: f"The default is {TAU_PAGES:g} for pages with links, {TAU:g} for text and with "
+            f"boilerplate='keep', and {TAU_CONTAINED:g} with measure='containment'.",
         },
         verbs=INPUT,
         functions=(*BOTH, *OF_METHOD),

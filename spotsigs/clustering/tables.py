@@ -105,7 +105,7 @@ def write_pairs(
 ) -> None:
     """Write the columns of `pair_columns`: ``doc_a, doc_b, similarity, shared, union, lower_bound``.
 
-    The terms of the quotient, ``shared`` and ``union``, are null if they are unknown. The chunks are those of
+    The terms of the quotient, ``shared`` and ``union``, are null if they are unknown. The chunks are as in
     `spotsigs.contracts.PairChunks`. With a reference, ``role_a`` is the role of the first document; the second one is
     never of the reference.
     """

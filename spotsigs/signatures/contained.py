@@ -1,8 +1,8 @@
 """How much of the text of a page another page contains, and which page may be removed for which.
 
 A *phrase* is the five words from the first word of a signature on, fewer at the end of a text. The text of a page is
-represented by its phrases, of which its own are those at the signatures that are compared: those of its main content
-without the template. A page is *contained* in another one by the fraction of its own phrases that the other page has
+represented by its phrases. Its *own* phrases are at the signatures that are compared: in its main content, without the
+template. A page is *contained* in another one by the fraction of its own phrases that the other page has
 anywhere. Phrases are runs of words, while signatures skip words, so that they are evidence of their own.
 """
 
@@ -49,7 +49,7 @@ def phrases_of(signatures: UInt64s, firsts: Int32s, tokens: Tokens) -> UInt64s:
 
 
 class Contents(NamedTuple):
-    """Phrases of n documents in CSR form, those of exact duplicates once."""
+    """Phrases of n documents in CSR form; exact duplicates have theirs once."""
 
     indptr: NDArray[np.int64]  # (n + 1,)
     hashes: NDArray[np.uint32]  # 31 bits of each phrase, ascending; the lowest bit is 1 for the document's own

@@ -205,8 +205,8 @@ def extract_parts(
 ) -> Iterator[Signatures]:
     """Extract a shard as `extract_shard` does, in parts, at least one, that end after `most` bytes.
 
-    The parts have the word 5-grams of their texts, or a sample of about `grams` at most, though not less than that of
-    `GRAM_BITS`; none if that is 0. If requested, they have the `Phrases` of their texts.
+    The parts have the word 5-grams of their texts, or a sample of about `grams` at most, though not less than the
+    sample of `GRAM_BITS`; none if `grams` is 0. If requested, they have the `Phrases` of their texts.
     """
     rows: list[_Row] = []
     skipped: list[Skipped] = []
@@ -412,8 +412,8 @@ def extract(
     sameness : Sameness
         Criterion for exact duplicates, of which a `CollectionScheme` compares one; the other rows become empty.
     grams : int
-        The result has the word 5-grams of the texts, or a sample of about so many at most, though not less than that of
-        `GRAM_BITS`; 0 for none.
+        The result has the word 5-grams of the texts, or a sample of about so many at most, though not less than the
+        sample of `GRAM_BITS`; 0 for none.
     phrases : bool
         The result has the `Phrases` of the texts.
 

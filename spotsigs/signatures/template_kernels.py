@@ -16,7 +16,7 @@ OTHER_CONTENT = 0.5
 """Siblings' main contents are less alike than this fraction of the similarity of their links."""
 
 SAME_TEMPLATE = 0.75
-"""Siblings' links are at least this fraction as alike as those of the most alike sibling."""
+"""Siblings' links are at least this fraction as alike as the links of the most alike sibling."""
 
 COMPARED = 32
 """Pages whose main contents are compared with a page's: those with the most similar links."""
@@ -254,9 +254,9 @@ def _template(pages: PageFeatures, page: int, siblings: Int64s) -> Flags:
 def _remaining(pages: PageFeatures, page: int, is_template: Flags, counts: Int32s) -> tuple[int, int, int]:
     """Count each distinct signature of the page's main content, where the template has gain -1.
 
-    If they are fewer than `FEWEST`, the page's shingles without those of the template are counted instead, if any. On a
+    If they are fewer than `FEWEST`, the page's shingles that are not in the template are counted instead, if any. On a
     page with links, signatures that are shingles, for want of stopwords, do not count as spots. Return the sum of the
-    counts, the signatures of the main content without the template, and those of the whole page.
+    counts, the number of signatures of the main content without the template, and of the whole page.
     """
     begin, end = pages.indptr[page], pages.indptr[page + 1]
     kinds, ranks = pages.kinds[begin:end], pages.ranks[begin:end]

@@ -37,7 +37,7 @@ So few that a short text, of which all are kept, is seldom compared with a long 
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateRemoval(MainContent, CollectionScheme):
-    """Signatures of any scheme without those of the template that a page shares with other pages of its site.
+    """Signatures of any scheme without the template that a page shares with other pages of its site.
 
     1. **Siblings** of a page P are pages Q of its site with similar links and other content. Let L be the Jaccard
        similarity of their sets of link texts. Their main contents must have a similarity below L / 2, where a signature
@@ -61,8 +61,8 @@ class TemplateRemoval(MainContent, CollectionScheme):
     Sites are distinguished by the hosts of the documents' ids if these are URLs: a page's signatures depend on no page
     of another host. The result depends neither on the order of the documents nor on threads. Exact duplicates count
     once on each site, and are compared by the signatures of the first of them. Called with a single page, the scheme
-    keeps its main content. Rule 4 applies to signatures whose hashes differ from those of shingles (`marks_shingles`),
-    as with ``language=auto``.
+    keeps its main content. Rule 4 applies to signatures whose hashes differ from the hashes of shingles
+    (`marks_shingles`), as with ``language=auto``.
 
     Attributes
     ----------

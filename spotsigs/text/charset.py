@@ -45,10 +45,10 @@ def to_utf8(content: bytes | str, declared: str | None = None) -> bytes:
 
     Evidence in the bytes has precedence over declarations: a byte order mark, the zero bytes of UTF-16, valid UTF-8
     (text in another encoding is almost never valid UTF-8 unless it is ASCII), the escape sequences of ISO-2022-JP.
-    Without such evidence, the declared charset, that of ``<meta>`` or the XML declaration, wherever it is in the page,
-    UTF-8, EUC-KR and statistical detection are tried in this order. A declared encoding is rejected if more than a
-    quarter of the non-ASCII bytes are invalid in it; UTF-8 that is not declared, if more than a fifth of the characters
-    beyond ASCII are.
+    Without such evidence, the declared charset, the charset of ``<meta>`` or of the XML declaration, wherever it is in
+    the page, UTF-8, EUC-KR and statistical detection are tried in this order. A declared encoding is rejected if more
+    than a quarter of the non-ASCII bytes are invalid in it; UTF-8 that is not declared, if more than a fifth of the
+    characters beyond ASCII are.
 
     The result has no byte order mark; invalid bytes become U+FFFD, lone surrogates ``?``. A string is encoded without
     detection; an unknown label of `declared`, for example in an HTTP header, is ignored.
@@ -86,7 +86,7 @@ def _proven_codec(content: bytes) -> str | None:
     if max(even, odd) > min(len(content), _PROLOGUE) // 16 and min(even, odd) * 8 < max(even, odd):
         return "utf-16-le" if odd > even else "utf-16-be"
     escapes = b"\x1b$B" in content or b"\x1b$@" in content
-    return "iso2022_jp" if escapes and content.isascii() else None  # it has no other bytes than those of ASCII
+    return "iso2022_jp" if escapes and content.isascii() else None  # all of its bytes are ASCII
 
 
 def _candidates(content: bytes, declared: str | None) -> Iterator[str]:

@@ -130,7 +130,7 @@ def hash_signed_shingles(tokens: Tokens, k: int) -> UInt64s:
     """Return the hashes of `hash_shingles`, which differ if the shingles differ in a sign that carries meaning.
 
     These are the signs of `spotsigs.text.tokens.sign_kinds` before, between and after the tokens: ``12+4`` and
-    ``12-4`` have the same tokens. The hash of a shingle without signs is that of `hash_shingles`.
+    ``12-4`` have the same tokens. `hash_shingles` gives a shingle without signs the same hash.
     """
     hashes = hash_shingles(tokens, k)
     if len(tokens.stops) > 0:

@@ -3,7 +3,7 @@
 A parser spends most of its time on elements and attributes that do not change the text. This pass drops comments,
 attributes, elements that browsers do not show, and nearly all tags. It writes a space before every tag that is not
 inline, so that the text of the parsed tree needs no separators. The tags of tables remain, because the parser moves
-text that is in no cell out of its table; so do those of form controls that end or limit markup. The parser finds the
+text that is in no cell out of its table; so do the tags of form controls that end or limit markup. The parser finds the
 body and resolves character references.
 
 Tags, comments and raw text end as in the tokenizer of the HTML Standard (section 13.2.5). That tokenizer depends on the
@@ -68,7 +68,7 @@ _GOLDEN, _SLOT_BITS = np.uint64(0x9E3779B97F4A7C15), 9
 
 
 def packed_name(name: str) -> int:
-    """Return the key of a name, equal to that of `name_end`: its last eight bytes, complemented if it is longer."""
+    """Return the key of a name, as `name_end` does: its last eight bytes, complemented if it is longer."""
     key = int.from_bytes(name.encode()[-8:], "big")
     return key if len(name) <= 8 else key ^ (1 << 64) - 1
 

@@ -68,7 +68,7 @@ def character_kinds() -> Bytes:
     """Return the kind of each code point: 0 separates tokens, 1 belongs to words, 2 to an unspaced script; uint8.
 
     Bit 7 marks the code points beyond ASCII that `normalized` changes, alone or next to others, so that tokens change.
-    The classes are those of the ``regex`` package, so they are the same for every version of Python.
+    The ``regex`` package defines the classes, so they are the same for every version of Python.
     """
     import regex
 
@@ -99,8 +99,8 @@ def _code_points(pattern: str, everything: str) -> list[int]:
 def character_forms() -> tuple[Int32s, Int32s, Bytes]:
     """Return what `normalized` makes of each code point: its number, and the offsets and the UTF-8 of all forms.
 
-    The number is that of the form of a character that changes, to the same form in every text. Of another it is ``~k``
-    with a class k: 0 if it never changes; the combining class if it is a mark that does not change after an unchanged
+    A character that changes to the same form in every text has the number of this form. Another one has ``~k`` with a
+    class k: 0 if it never changes; the combining class if it is a mark that does not change after an unchanged
     character of no higher class (as in the quick check of Unicode Standard Annex 15); 255 if its form depends on its
     neighbours, as of what may join the character before it, and of a capital sigma. ASCII counts as unchanged: its
     letters are lower-cased when the text is cut.

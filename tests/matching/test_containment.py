@@ -86,6 +86,14 @@ def test_a_short_item_is_found_in_the_page_that_quotes_it():
     assert [row["text"] for row in kept] in ([pages[1]], [pages[2]])
 
 
+def test_by_default_a_page_must_contain_most_of_an_item():
+    item = "Which of the rivers that flow through the old town is the longest one of the whole county today?"
+    half, prose = " ".join(item.split()[:10]), "The mill of the town has been closed since the flood of the spring."
+    quoting, sharing = ({"text": f"{prose} {words} {prose}"} for words in (item, half))
+    assert dedup([quoting, sharing], against=[item], method=Method.of(measure="containment")) == [sharing]
+    assert dedup([sharing], against=[item], method=Method.of(measure="containment", tau=0.25)) == []
+
+
 @pytest.fixture
 def page(tmp_path):
     pairs = Containment(tau=0.9)(Corpus(vectors_of([Counter({1: 2, 2: 1, 3: 4}), Counter({1: 1, 2: 1})])))

@@ -10,6 +10,7 @@ from naive import extract as naive
 from strategies import examples
 
 import spotsigs
+from spotsigs.options import TAU
 from spotsigs.signatures.languages import IN_SHINGLES
 from spotsigs.signatures.spots import FEWEST, SHINGLE_TOKENS, SpotSignatures
 from spotsigs.text.hashing import hash_shingles, hash_signed_shingles
@@ -102,3 +103,29 @@ def test_short_texts_are_cut_into_all_of_their_shingles():
     assert not np.any(scheme(long) & IN_SHINGLES)
     paper = SpotSignatures()
     assert paper(tokens).tolist() == naive.hashed(paper.readable(sentence))
+
+
+VERBS, NAMES = "Return Compute Store Find Copy Close".split(), "table server reader cluster window packet".split()
+SENTENCES = {
+    "sentences": "{verb} the {name} of the {other} before it is used by the {last} of {k} callers.",
+    "errors": "<h1>{k} {name}</h1><p>The {other} was not found on the server of the {last}.",
+}
+
+
+@pytest.mark.parametrize("kind", SENTENCES)
+def test_a_short_text_is_removed_only_for_one_that_shares_its_words(kind):
+    rng = np.random.default_rng(7)
+    texts = [
+        SENTENCES[kind].format(verb=rng.choice(VERBS), name=a, other=b, last=c, k=400 + rng.integers(20))
+        for a, b, c in rng.choice(NAMES, (300, 3))
+    ]
+    kept = spotsigs.dedup(texts)
+    assert 20 < len(kept) < len(set(texts))
+
+    def shingles(text):
+        return set(naive.shingles(naive.tokens(naive.visible_text(text)), SHINGLE_TOKENS))
+
+    of_kept = list(map(shingles, kept))
+    for text in set(texts) - set(kept):
+        own = shingles(text)
+        assert max(len(own & other) / len(own | other) for other in of_kept) >= TAU
