@@ -19,9 +19,6 @@ from spotsigs.contracts import ThreadedMatcher
 from spotsigs.errors import require
 from spotsigs.records import Corpus, Measure, Pairs, Vectors
 
-PairArrays = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-"""Positions ``i`` and ``j`` of two fingerprints, and the number of bits in which they differ."""
-
 
 class Weights(Enum):
     """Weight of a signature in the fingerprint's sums: its count, or count times IDF."""
@@ -138,7 +135,7 @@ class SimHash(ThreadedMatcher):
 
 def near_fingerprints(
     fingerprints: NDArray[np.uint64], radius: int, bits: int = 64, blocks: int = 0, threads: int | None = None
-) -> PairArrays:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return all pairs ``i != j`` of fingerprints within ``radius`` bits, each once, and their distances, all int64.
 
     If two fingerprints differ in at most ``radius`` bits, at least ``blocks - radius`` of their ``blocks`` blocks are

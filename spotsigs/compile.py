@@ -88,9 +88,9 @@ def _vectors() -> Vectors:
 def _leaders() -> None:
     vectors = _vectors()
     clusters, pairs = leaders_of(vectors, 0.5, LeaderOptions(), threads=1)
-    cohesion(clusters, pairs.chunks())
+    cohesion(clusters, pairs)
     contents = contents_of(Phrases(_STARTS, _HASHES), _STARTS, _HASHES, marked=False, threads=1)
-    decide(pairs.chunks(), clusters).measured(NO_RULE._replace(contents=contents))
+    decide(pairs, clusters).measured(NO_RULE._replace(contents=contents))
     NO_RULE.lower_bounds(pairs.i, pairs.j, pairs.similarity)
 
 

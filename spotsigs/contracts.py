@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import xxhash
@@ -18,9 +18,6 @@ from spotsigs.options import TAU
 from spotsigs.records import (
     Corpus,
     Document,
-    FloatArray,
-    IntArray,
-    Overlap,
     Pairs,
     Signatures,
     Skipped,
@@ -365,36 +362,3 @@ class ThreadedMatcher(Matcher):
 
     def with_threads(self, threads: int) -> Self:  # noqa: D102 - as in the base
         return replace(self, threads=threads)
-
-
-class PairChunks(Protocol):
-    """Pairs in chunks: in memory a single one, on disk chunks that fit a budget."""
-
-    @property
-    def n(self) -> int:
-        """Number of documents."""
-
-    @property
-    def chunk_size(self) -> int:
-        """Pairs that are in memory at a time, unless a single document has more."""
-
-    @property
-    def seconds(self) -> Mapping[str, float]:
-        """Wall seconds of each stage."""
-
-    @property
-    def counters(self) -> Mapping[str, int]:
-        """Work done."""
-
-    @property
-    def overlap(self) -> Overlap | None:
-        """Numbers of signatures of the pairs; None if similarities are no quotients of them."""
-
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-
-    def chunks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-        """Iterate over the pairs in ascending order of (i, j)."""
-
-    def load_if_fits(self) -> Pairs | None:
-        """Return all pairs at once, None if they do not fit."""

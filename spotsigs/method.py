@@ -17,7 +17,7 @@ from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import BY_SCORE, Decisions, Keep, decide, priority
 from spotsigs.clustering.in_memory import Extracted, Matched, SharedJoin
 from spotsigs.clustering.leaders import LeaderOptions
-from spotsigs.contracts import Collection, CollectionScheme, Matcher, PairChunks, SignatureScheme, VectorCollection
+from spotsigs.contracts import Collection, CollectionScheme, Matcher, SignatureScheme, VectorCollection
 from spotsigs.errors import as_choice, flag, require, shown
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
@@ -370,7 +370,7 @@ class Method:
 
         return SharedJoin(known, Corpus(vectors, distinct_texts), marks_shingles(self.signature))
 
-    def match_for_decisions(self, join: SharedJoin) -> Matched[Pairs]:
+    def match_for_decisions(self, join: SharedJoin) -> Matched:
         """Return what `decide` needs: without a list of all pairs, unless the matcher or the clusters need it.
 
         The number of all pairs grows with the squares of the sizes of clusters.
@@ -381,7 +381,7 @@ class Method:
 
     def match(
         self, collection: Collection | VectorCollection, engine: Engine, *, strict: bool = False, listed: bool = True
-    ) -> Matched[Pairs]:
+    ) -> Matched:
         """Find all pairs of a collection that fits into memory, or, unless `listed`, only what `decide` needs.
 
         With a reference, each pair has one of its documents and another one, see `spotsigs.contracts.Referenced`.
@@ -396,11 +396,11 @@ class Method:
 
     def decide(
         self,
-        matched: Matched[Any],
+        matched: Matched,
         *,
         dates: Iterable[str | None] | None = None,
         earlier: NDArray[np.bool_] | None = None,
-    ) -> tuple[Decisions, PairChunks]:
+    ) -> tuple[Decisions, Pairs]:
         """Group the documents, and decide which are kept; return the pairs, too, if not listed those with kept ones.
 
         Parameters
@@ -428,15 +428,21 @@ class Method:
             removed = np.concatenate([~earlier, np.zeros(n - m, np.bool_)])
         rule = self._rule(matched)
         options = LeaderOptions(order, removed, rule, matched.new_from, self.keep is Keep.none)
-        groups, deciding, pairs = matched.grouped(self.clusters, options)
+        groups, pairs, counts = matched.grouped(self.clusters, options)
         compared = None if self.matcher.reads_texts else matched.compared()
         decisions = decide(
-            deciding.chunks(), groups, self.keep, earlier=earlier, exact_duplicates=exact_duplicates, compared=compared
+            pairs,
+            groups,
+            self.keep,
+            counts=counts,
+            earlier=earlier,
+            exact_duplicates=exact_duplicates,
+            compared=compared,
         )
         decisions = replace(decisions, in_sections=rule.section_tau > (self.tau or 0))
         return decisions if rule.least == 0 else decisions.measured(rule), pairs
 
-    def _rule(self, matched: Matched[Any]) -> RemovalRule:
+    def _rule(self, matched: Matched) -> RemovalRule:
         """Return which documents may be removed for which."""
         of_containers = isinstance(self.matcher, Containment) and matched.new_from > 0
         texts = self.keep is not Keep.none and not of_containers

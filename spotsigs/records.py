@@ -584,6 +584,8 @@ class Pairs:
         Numbers of signatures of the pairs; None if similarities are no quotients of them.
     n_right : int, optional
         Number of documents of the right collection; None for pairs within one collection.
+    chunk_size : int, optional
+        Pairs that stages read into memory at a time, for arrays that are memory-mapped; None for all.
     """
 
     i: NDArray[np.int32]
@@ -594,6 +596,7 @@ class Pairs:
     counters: Mapping[str, int] = field(default_factory=dict)
     overlap: Overlap | None = field(default=None, repr=False)
     n_right: int | None = None
+    chunk_size: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", as_count("n", self.n, 0, INT32_MAX))
@@ -605,6 +608,8 @@ class Pairs:
             require(isinstance(value, Mapping), f"{name} must be a mapping, got {shown(value)}")
         if self.n_right is not None:
             object.__setattr__(self, "n_right", as_count("n_right", self.n_right, 0, INT32_MAX))
+        if self.chunk_size is not None:
+            object.__setattr__(self, "chunk_size", as_count("chunk_size", self.chunk_size))
         known = isinstance(self.overlap, Overlap | None)
         require(known, f"overlap must be an Overlap, got {shown(self.overlap)}")
         for span in spans(len(self.i)):
@@ -674,18 +679,20 @@ class Pairs:
         require_array("keep", keep, "b", len(self))
         return replace(self, i=self.i[keep], j=self.j[keep], similarity=self.similarity[keep])
 
-    def chunks(self) -> Iterator[PairArrays]:
-        """Yield everything at once."""
-        yield self.i, self.j, self.similarity
+    def chunks(self, size: int | None = None) -> Iterator[PairArrays]:
+        """Yield the arrays of consecutive pairs, in memory: ``size`` or `chunk_size` at a time, without both all."""
+        size = self.chunk_size if size is None else size
+        if size is None:
+            yield self.i, self.j, self.similarity
+            return
+        for start in range(0, len(self), size):
+            part = slice(start, start + size)
+            yield np.array(self.i[part]), np.array(self.j[part]), np.array(self.similarity[part])
 
     @property
-    def chunk_size(self) -> int:
-        """Pairs that are in memory at a time: all."""
-        return len(self)
-
-    def load_if_fits(self) -> Pairs:
-        """Return the pairs."""
-        return self
+    def fits_memory(self) -> bool:
+        """Whether all pairs and as many again may be in memory."""
+        return self.chunk_size is None or 2 * len(self) <= self.chunk_size
 
     @property
     def shared(self) -> NDArray[np.int64] | None:

@@ -20,7 +20,7 @@ from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import all_cores, concatenated, grown
 from spotsigs.contracts import ThreadedMatcher, ThresholdMatcher
 from spotsigs.errors import require
-from spotsigs.records import Corpus, FloatArray, Measure, Pairs
+from spotsigs.records import Corpus, FloatArray, Measure, PairArrays, Pairs
 
 # An end mark that needs no context, or one before white space or a closing mark.
 _SENTENCE_END = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])|(?=[\s\"'”’»)\]]|$))")
@@ -152,14 +152,13 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         result = self.compare(pages, labels)
         compared = perf_counter()
         return Pairs.build(
-            *pages.documents(result.a, result.b, result.r),
+            *pages.documents(result.i.astype(np.int64), result.j.astype(np.int64), result.similarity),
             len(corpus.vectors),
             seconds={"parse": parsed - start, "sort_hash": divided - parsed, "cluster": compared - divided},
             counters={
                 "different_pages": len(pages.indptr) - 1,
                 "perhaps_similar_sets": int(labels.max(initial=-1)) + 1,
-                "candidates": result.candidates,
-                "comparisons": result.comparisons,
+                **result.counters,
             },
         )
 
@@ -205,18 +204,28 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         numbers: NDArray[np.int64] = np.argsort(np.argsort(first))[labels]
         return numbers
 
-    def compare(self, pages: Pages, labels: NDArray[np.int64]) -> LcsPairs:
-        """Compare the pages within each set, which `labels` gives for each page (stages two and three)."""
+    def compare(self, pages: Pages, labels: NDArray[np.int64]) -> Pairs:
+        """Compare the pages within each set, which `labels` gives for each page (stages two and three).
+
+        The rows of the pairs are pages, and the similarities are their ``r``.
+        """
         members, starts = group_rows(labels)
         sizes = np.diff(starts)
         sets = [members[starts[s] : starts[s + 1]] for s in np.flatnonzero(sizes > 1)]
         with ThreadPoolExecutor(self.threads or all_cores()) as pool:
             parts = list(pool.map(lambda batch: self.compare_sets(pages, batch), _set_batches(sets, pages.indptr)))
-        a, b, r = concatenated([part[:3] for part in parts], (np.int64, np.int64, np.float64))
-        return LcsPairs(a, b, r, sum(part.candidates for part in parts), sum(part.comparisons for part in parts))
+        a, b, r = concatenated([part for part, _, _ in parts], (np.int64, np.int64, np.float64))
+        counters = {
+            "candidates": sum(candidates for _, candidates, _ in parts),
+            "comparisons": sum(comparisons for _, _, comparisons in parts),
+        }
+        return Pairs.build(a, b, r, len(labels), counters=counters)
 
-    def compare_sets(self, pages: Pages, sets: list[NDArray[np.int64]]) -> LcsPairs:
-        """Compare the pages within each set, given as ascending page numbers, on one thread."""
+    def compare_sets(self, pages: Pages, sets: list[NDArray[np.int64]]) -> tuple[PairArrays, int, int]:
+        """Compare the pages within each set, given as ascending page numbers, on one thread.
+
+        Return the similar pages with their ``r``, and the numbers of candidate pairs and of computed LCS.
+        """
         members = np.concatenate(sets)
         indptr, entries = take_rows(pages.indptr, members)
         tokens = pages.tokens[entries]
@@ -224,7 +233,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         a, b, r, candidates, comparisons = _compare_sets(
             tokens, indptr, _runs(tokens, indptr, self.sketch), np.cumsum([0, *map(len, sets)]), rules
         )
-        return LcsPairs(members[a], members[b], r, candidates, comparisons)
+        return (members[a], members[b], r), candidates, comparisons
 
 
 class Pages(NamedTuple):
@@ -249,16 +258,6 @@ class Pages(NamedTuple):
         i, j, source = pairs_across(self.rows, self.row_indptr, a, b)
         similarities = np.concatenate([np.ones(len(equal_i)), similarity[source]])
         return np.concatenate([equal_i, i]), np.concatenate([equal_j, j]), similarities
-
-
-class LcsPairs(NamedTuple):
-    """Similar pages ``a < b`` with their ``r``, and the numbers of candidate pairs and of computed LCS."""
-
-    a: NDArray[np.int64]
-    b: NDArray[np.int64]
-    r: NDArray[np.float64]
-    candidates: int
-    comparisons: int
 
 
 class _Rules(NamedTuple):

@@ -28,7 +28,6 @@ from spotsigs.clustering.in_memory import Matched
 from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import require
 from spotsigs.formats.jsonl import Jsonl
-from spotsigs.outofcore.pair_files import PairFiles
 from spotsigs.outofcore.pipeline import Store, fitting
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.reports.output_files import write_json
@@ -127,7 +126,7 @@ class Scale(Experiment):
         shutil.rmtree(folder)
         return facts
 
-    def _run(self, settings: Settings, folder: Path, memory: TracedMemory) -> tuple[Matched[PairFiles], int]:
+    def _run(self, settings: Settings, folder: Path, memory: TracedMemory) -> tuple[Matched, int]:
         budget = parse_memory(self.memory)
 
         class StageRecorder(logging.Handler):
@@ -153,8 +152,8 @@ class Scale(Experiment):
         pairs = matched.pairs
         memory.stage = "clusters"
         clusters = cluster(pairs, clusters=settings.method.clusters)
-        decisions = decide(pairs.chunks(), clusters, settings.method.keep, compared=matched.compared())
-        inside = cohesion(clusters, pairs.chunks())
+        decisions = decide(pairs, clusters, settings.method.keep, compared=matched.compared())
+        inside = cohesion(clusters, pairs)
         memory.stage = "tables"
         end_workers()
         write_tables(folder, matched.doc_ids, pairs, decisions, inside)
@@ -233,12 +232,12 @@ def stage_rows(path: Path, documents: int, size: int) -> list[dict[str, Any]]:
     ]
 
 
-def _require_equal(matched: Matched[PairFiles], tau: float) -> float:
+def _require_equal(matched: Matched, tau: float) -> float:
     """Require that the pairs on disk equal those of a join in memory, bit for bit; return its core seconds."""
     from spotsigs.matching.prefix_join import self_join
     from spotsigs.records import Pairs, RowNumbers, Vectors
 
-    vectors, pairs = matched.vectors, matched.pairs.load()
+    vectors, pairs = matched.vectors, matched.pairs
     whole = Vectors(
         np.array(vectors.indptr),
         np.array(vectors.ids),

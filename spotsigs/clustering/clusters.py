@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from spotsigs.arrays.csr import INT32_MAX, as_array
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.row_blocks import flagged, gathered, is_identity, scattered
-from spotsigs.contracts import PairChunks
 from spotsigs.errors import as_choice, as_count, require, shown
-from spotsigs.records import Clusters, FloatArray, IntArray
+from spotsigs.records import Clusters, FloatArray, IntArray, PairArrays, Pairs
 
 GIANT = 20
 """Least number of documents of a giant chain, a cluster with few pairs."""
@@ -37,25 +36,26 @@ Counts = Callable[[IntArray, IntArray, FloatArray], NDArray[np.bool_]]
 """Function of rows, partners and similarities: for which pairs the row may be removed for its partner."""
 
 
-def _always(rows: IntArray, partners: IntArray, similarity: FloatArray) -> NDArray[np.bool_]:
+def every_pair(rows: IntArray, partners: IntArray, similarity: FloatArray) -> NDArray[np.bool_]:
+    """Let every pair count."""
     return np.ones(len(rows), np.bool_)
 
 
 def cluster(
-    pairs: PairChunks,
+    pairs: Pairs,
     n: int | None = None,
     *,
     clusters: str | ClusterMethod = ClusterMethod.leaders,
     priority: IntArray | None = None,
     removed: NDArray[np.bool_] | None = None,
-    counts: Counts = _always,
+    counts: Counts = every_pair,
 ) -> Clusters:
     """Group documents by their pairs.
 
     Parameters
     ----------
-    pairs : Pairs, or spotsigs.outofcore.pair_files.PairFiles
-        Near-duplicate pairs, in memory or on disk.
+    pairs : Pairs
+        Near-duplicate pairs.
     n : int, optional
         Number of documents. The default is the number that the pairs have.
     clusters : {"leaders", "components"}
@@ -85,7 +85,7 @@ def cluster(
     >>> list(cluster(chain)), list(cluster(chain, clusters="components"))
     ([0, 1, 1], [0, 0, 0])
     """
-    require(hasattr(pairs, "chunks"), f"pairs must be Pairs, got {shown(pairs)}; see Pairs.build")
+    require(isinstance(pairs, Pairs), f"pairs must be Pairs, got {shown(pairs)}; see Pairs.build")
     n = pairs.n if n is None else as_count("n", n, 0, INT32_MAX)
     method = as_choice("clusters", clusters, ClusterMethod)
     if removed is not None:
@@ -115,14 +115,14 @@ def _rank(n: int, priority: IntArray | None, removed: NDArray[np.bool_] | None) 
     return None if order is None else scattered(np.arange(n, dtype=np.int32), order)
 
 
-def _chunks(pairs: PairChunks, n: int) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+def _chunks(pairs: Pairs, n: int) -> Iterator[PairArrays]:
     for i, j, similarity in pairs.chunks():
         require(len(j) == 0 or int(j.max()) < n, f"n={n} is too small: the pairs name row {j.max(initial=0)}")
         yield i, j, similarity
 
 
 def _by_leader(
-    pairs: PairChunks, n: int, rank: NDArray[np.int32] | None, removed: NDArray[np.bool_] | None, counts: Counts
+    pairs: Pairs, n: int, rank: NDArray[np.int32] | None, removed: NDArray[np.bool_] | None, counts: Counts
 ) -> tuple[NDArray[np.int32], FloatArray]:
     """Return the leader of each row, and the similarity to it."""
     covered = np.zeros(n, np.bool_) if removed is None else removed.copy()
@@ -140,9 +140,7 @@ def _by_leader(
     return leaders, similarity
 
 
-def _by_rank(
-    pairs: PairChunks, n: int, rank: NDArray[np.int32] | None
-) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+def _by_rank(pairs: Pairs, n: int, rank: NDArray[np.int32] | None) -> Iterator[PairArrays]:
     """Yield the two ends of each pair, the one of lower rank first, in ascending order of the lower rank.
 
     Without ranks, the rows are the ranks and the pairs are in order. Otherwise each pass over the pairs selects those
@@ -155,10 +153,10 @@ def _by_rank(
     for i, j, _ in _chunks(pairs, n):
         np.add.at(until, np.minimum(rank[i], rank[j]), 1)
     np.cumsum(until, out=until)
-    start = 0
+    start, most = 0, pairs.chunk_size or len(pairs)
     while start < n:
         done = int(until[start - 1]) if start else 0
-        stop = max(int(np.searchsorted(until, done + pairs.chunk_size, side="right")), start + 1)
+        stop = max(int(np.searchsorted(until, done + most, side="right")), start + 1)
         selected, similarity = [np.empty((2, 0), np.int32)], [np.empty(0)]
         for i, j, values in pairs.chunks() if until[min(stop, n) - 1] > done else ():
             lower = np.minimum(rank[i], rank[j])
@@ -195,7 +193,7 @@ def _join_leader(rows, others, values, covered, rank, leaders, similarity):  # t
                 similarity[row] = new
 
 
-def _by_component(pairs: PairChunks, n: int, rank: NDArray[np.int32] | None, counts: Counts) -> NDArray[np.int32]:
+def _by_component(pairs: Pairs, n: int, rank: NDArray[np.int32] | None, counts: Counts) -> NDArray[np.int32]:
     """Return the row of best priority in each row's component: union-find over ranks, with 4 bytes a row."""
     forest = np.arange(n, dtype=np.int32)
     for i, j, values in _chunks(pairs, n):
@@ -246,7 +244,7 @@ def _numbered(leaders):  # type: ignore[no-untyped-def]
     return representatives[:k].copy(), labels
 
 
-def _similarity_to(leaders: NDArray[np.int32], pairs: PairChunks, counts: Counts) -> NDArray[np.float64]:
+def _similarity_to(leaders: NDArray[np.int32], pairs: Pairs, counts: Counts) -> NDArray[np.float64]:
     similarity = np.full(len(leaders), np.nan)
     similarity[is_identity(leaders)] = 1
     for i, j, values in pairs.chunks():
@@ -307,27 +305,24 @@ class ClusterSums(NamedTuple):
     total: FloatArray  # sum of the similarities
 
 
-def cohesion(clusters: Clusters, chunks: Iterable[tuple[IntArray, IntArray, FloatArray]]) -> Cohesion:
-    """Count the pairs inside clusters, and summarize their similarities.
-
-    `spotsigs.records.Pairs.chunks` yields such chunks; the result does not depend on their sizes.
-    """
+def cohesion(clusters: Clusters, pairs: Pairs) -> Cohesion:
+    """Count the pairs inside clusters, and summarize their similarities."""
     labels = np.concatenate([np.empty(0, np.int32), *(some.astype(np.int32) for some in flagged(clusters.sizes > 1))])
     position = np.empty(len(clusters.representatives), np.int32)  # read for clusters of several documents alone
     position[labels] = np.arange(len(labels), dtype=np.int32)
     apart = clusters.sizes[labels] - 1
-    pairs, known = np.zeros(len(labels), np.int64), np.zeros(len(labels), np.int64)
+    inside, known = np.zeros(len(labels), np.int64), np.zeros(len(labels), np.int64)
     minimum, total = np.full(len(labels), np.inf), np.zeros(len(labels))
-    sums = ClusterSums(pairs, known, apart, minimum, total)
-    for i, j, similarity in chunks:
+    sums = ClusterSums(inside, known, apart, minimum, total)
+    for i, j, similarity in pairs.chunks():
         _add_up(clusters.labels, clusters.representatives, position, i, j, similarity, sums)
     del position
     minimum[known == 0] = np.nan
     with np.errstate(invalid="ignore"):
         np.divide(total, known, out=total)
     sizes = clusters.sizes[labels].astype(np.int64)
-    chain = (sizes >= GIANT) & (apart > 0) & (4 * pairs < sizes * (sizes - 1))
-    return Cohesion(labels, pairs, minimum, total, apart, chain)
+    chain = (sizes >= GIANT) & (apart > 0) & (4 * inside < sizes * (sizes - 1))
+    return Cohesion(labels, inside, minimum, total, apart, chain)
 
 
 @kernel

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.row_blocks import gathered, is_identity
+from spotsigs.clustering.clusters import Counts, every_pair
 from spotsigs.errors import InputError, flag, option, require
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
 from spotsigs.signatures.contained import RemovalRule
@@ -242,14 +243,12 @@ class Decisions:
                 yield f"in one cluster with {kept}, which is kept, through {other}{evidence}"
 
 
-Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]
-
-
 def decide(
-    pairs: Pairs | Chunks,
+    pairs: Pairs,
     clusters: Clusters,
     keep: Keep = Keep.first,
     *,
+    counts: Counts = every_pair,
     earlier: NDArray[np.bool_] | None = None,
     exact_duplicates: ExactDuplicates | None = None,
     compared: NDArray[np.bool_] | None = None,
@@ -258,12 +257,15 @@ def decide(
 
     Parameters
     ----------
-    pairs : Pairs, or iterable of (i, j, similarity)
-        Near-duplicate pairs, or the chunks of a `PairFiles`.
+    pairs : Pairs
+        Near-duplicate pairs.
     clusters : Clusters
         Grouped with the policy's `priority`.
     keep : Keep
         The policy.
+    counts : callable
+        As in `spotsigs.clustering.clusters.cluster`: a pair has an effect if one of its documents may be removed for
+        the other one.
     earlier : ndarray of bool, shape (m,), optional
         For each of the first m documents, whether an earlier run has kept it. Its decisions are final.
     exact_duplicates : ExactDuplicates, optional
@@ -274,8 +276,9 @@ def decide(
     n = len(clusters.labels)
     preferred = np.full(n, -1, np.int32) if keep is Keep.none else gathered(clusters.representatives, clusters.labels)
     partner, similarity = np.full(n, -1, np.int32), np.full(n, np.nan)
-    for i, j, values in pairs.chunks() if isinstance(pairs, Pairs) else pairs:
-        _take_partner(i, j, values, preferred, partner, similarity)
+    for i, j, values in pairs.chunks():
+        some = counts(i, j, values) | counts(j, i, values)
+        _take_partner(i[some], j[some], values[some], preferred, partner, similarity)
     kept = partner < 0 if keep is Keep.none else is_identity(preferred)
     if earlier is not None:
         kept[: len(earlier)] = earlier

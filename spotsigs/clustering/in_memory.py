@@ -11,16 +11,15 @@ from collections.abc import Collection as SizedIterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from time import perf_counter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.row_blocks import Entry, gathered, scattered
-from spotsigs.clustering.clusters import ClusterMethod, cluster
-from spotsigs.clustering.counting import CountingPairs
+from spotsigs.clustering.clusters import ClusterMethod, Counts, cluster, every_pair
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
-from spotsigs.contracts import Matcher, PairChunks
+from spotsigs.contracts import Matcher
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Clusters, Corpus, FloatArray, IntArray, Measure, Pairs, Signatures, Skipped, Vectors
@@ -30,42 +29,43 @@ from spotsigs.signatures.sections import SECTION_TAU
 from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.identity import identity
 
-PairsT = TypeVar("PairsT", bound=PairChunks)
-
 
 class Grouped(NamedTuple):
-    """Clusters of documents, the pairs that decide which documents are kept, and the pairs that a run reports."""
+    """Clusters of documents, the pairs that a run reports, and which of these decide which documents are kept."""
 
     clusters: Clusters
-    deciding: PairChunks | CountingPairs
-    reported: PairChunks
+    pairs: Pairs
+    counts: Counts
 
 
-Grouping = Callable[[PairChunks, ClusterMethod, LeaderOptions], Grouped]
+Grouping = Callable[[Pairs, ClusterMethod, LeaderOptions], Grouped]
 """Function that groups the documents of a collection by its pairs, all of which are listed or none."""
 
 
 def by_pairs(
-    representatives: NDArray[np.int32], pairs: PairChunks, clusters: ClusterMethod, options: LeaderOptions
+    representatives: NDArray[np.int32], pairs: Pairs, clusters: ClusterMethod, options: LeaderOptions
 ) -> Grouped:
     """Group documents by listed pairs, of which those count that the rule of the options allows."""
     if options.rule is NO_RULE:
         groups = cluster(pairs, clusters=clusters, priority=options.priority, removed=options.removed)
-        return Grouped(groups, pairs, pairs)
-    counting = CountingPairs(pairs, options.rule, representatives)
-    groups = cluster(
-        pairs,
-        clusters=clusters,
-        priority=options.priority,
-        removed=options.removed,
-        counts=counting.counts,
-    )
-    return Grouped(groups, counting, pairs)
+        return Grouped(groups, pairs, every_pair)
+    counts = counts_by(options.rule, representatives)
+    groups = cluster(pairs, clusters=clusters, priority=options.priority, removed=options.removed, counts=counts)
+    return Grouped(groups, pairs, counts)
+
+
+def counts_by(rule: RemovalRule, representatives: NDArray[np.int32]) -> Counts:
+    """Return which documents may be removed for which by a rule for their representatives."""
+
+    def counts(rows: IntArray, partners: IntArray, similarity: FloatArray) -> NDArray[np.bool_]:
+        return rule.counts(representatives[rows], representatives[partners], similarity)
+
+    return counts
 
 
 def by_leaders(
     find: Callable[[LeaderOptions], tuple[Clusters, Pairs]],
-    none: PairChunks,
+    none: Pairs,
     clusters: ClusterMethod,
     options: LeaderOptions,
 ) -> Grouped:
@@ -74,7 +74,7 @@ def by_leaders(
     began = perf_counter()
     groups, pairs = find(options)
     pairs = replace(pairs, seconds={**none.seconds, "cluster": perf_counter() - began})
-    return Grouped(groups, pairs, pairs)
+    return Grouped(groups, pairs, every_pair)
 
 
 class TextTasks(NamedTuple):
@@ -88,7 +88,7 @@ class TextTasks(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matched(Generic[PairsT]):
+class Matched:
     """Matched collection, in memory or on disk.
 
     Attributes
@@ -104,7 +104,7 @@ class Matched(Generic[PairsT]):
         Document number of each row of the vectors, which are sorted by length on disk.
     exact_duplicates : ExactDuplicates
         Exact duplicates.
-    pairs : PairChunks
+    pairs : Pairs
         Similar pairs, with the wall seconds of ``extract`` and of the matcher's stages; none unless they are `listed`.
     group : callable
         Groups the documents, see `Grouping`.
@@ -125,7 +125,7 @@ class Matched(Generic[PairsT]):
     vectors: Vectors
     rows: NDArray[np.int64]
     exact_duplicates: ExactDuplicates
-    pairs: PairsT
+    pairs: Pairs
     group: Grouping
     skipped: SizedIterable[Skipped]
     listed: bool = True
@@ -274,7 +274,7 @@ class SharedJoin:
         lowest, pairs = self._pairs[method]
         return pairs if tau is None or tau == lowest else pairs.at(tau)
 
-    def match(self, matcher: Matcher, *, crossed: bool = False) -> Matched[Pairs]:
+    def match(self, matcher: Matcher, *, crossed: bool = False) -> Matched:
         """Return the pairs of a matcher, and the pairs of exact duplicates.
 
         With a reference, a pair has at least one document that is not of the reference. If ``crossed``, the other
@@ -290,7 +290,7 @@ class SharedJoin:
         group = partial(by_pairs, self.extracted.exact_duplicates.representatives)
         return replace(self._with_pairs(pairs, group), joined_at=joined_at)
 
-    def match_without_list(self, matcher: SpotSigsTight) -> Matched[Pairs]:
+    def match_without_list(self, matcher: SpotSigsTight) -> Matched:
         """Return no pairs, because the documents are grouped by leaders, which need no list of pairs."""
         vectors, none = self.corpus.vectors, np.empty(0, np.int32)
         pairs = Pairs(none, none, np.empty(0), len(vectors))
@@ -298,7 +298,7 @@ class SharedJoin:
         find = partial(leaders_of, vectors, matcher.tau, exact_duplicates=duplicates, threads=matcher.threads)
         return replace(self._with_pairs(pairs, partial(by_leaders, find)), listed=False)
 
-    def _with_pairs(self, pairs: Pairs, group: Grouping) -> Matched[Pairs]:
+    def _with_pairs(self, pairs: Pairs, group: Grouping) -> Matched:
         known, vectors = self.extracted, self.corpus.vectors
         return Matched(
             doc_ids=vectors.doc_ids,

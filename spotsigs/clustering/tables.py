@@ -16,8 +16,7 @@ from spotsigs.arrays.arrow import arrow_numbers, arrow_numbers_or_null, arrow_te
 from spotsigs.arrays.row_blocks import flagged
 from spotsigs.clustering.clusters import Cohesion
 from spotsigs.clustering.decisions import Decisions
-from spotsigs.contracts import PairChunks
-from spotsigs.records import Clusters, FloatArray, IntArray, Overlap
+from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
 from spotsigs.signatures.languages import names_of_languages
 from spotsigs.storage.atomic import replacing
 from spotsigs.storage.store import names
@@ -35,8 +34,6 @@ ROW_GROUP = 1 << 16
 
 _FORMULA = ("=", "+", "@", "＝", "＋", "－", "＠", "-")
 _SPECIAL = re.compile('[",\r\n]')
-
-Columns = tuple[NDArray[Any], ...]
 
 LowerBounds = Callable[[IntArray, IntArray, FloatArray], FloatArray]
 """Function from pairs to the lower bounds of their similarities, as `spotsigs.clustering.in_memory.Matched` has it."""
@@ -63,7 +60,7 @@ NO_FACTS = RowFacts()
 def write_tables(
     folder: Path,
     doc_ids: Sequence[str],
-    pairs: PairChunks,
+    pairs: Pairs,
     decisions: Decisions,
     cohesion: Cohesion,
     facts: RowFacts = NO_FACTS,
@@ -74,7 +71,7 @@ def write_tables(
     table, by a column of roles.
     """
     n_reference = facts.n_reference
-    write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap, n_reference, facts.lower_bounds)
+    write_pairs(folder / "pairs.parquet", doc_ids, pairs, n_reference, facts.lower_bounds)
     write_clusters(folder / "clusters.parquet", doc_ids, decisions.clusters, cohesion, n_reference)
     write_cluster_list(folder / "clusters.csv", doc_ids, decisions.clusters, cohesion, n_reference)
     write_lists(decisions, doc_ids, folder, facts)
@@ -98,16 +95,14 @@ def _with_roles(header: Sequence[str], names_of_roles: Sequence[str], n_referenc
 def write_pairs(
     path: str | Path,
     doc_ids: Sequence[str],
-    chunks: Iterable[Columns],
-    overlap: Overlap | None = None,
+    pairs: Pairs,
     n_reference: int = 0,
     lower_bounds: LowerBounds = _equal,
 ) -> None:
     """Write the columns of `pair_columns`: ``doc_a, doc_b, similarity, shared, union, lower_bound``.
 
-    The terms of the quotient, ``shared`` and ``union``, are null if they are unknown. The chunks are as in
-    `spotsigs.contracts.PairChunks`. With a reference, ``role_a`` is the role of the first document; the second one is
-    never of the reference.
+    The terms of the quotient, ``shared`` and ``union``, are null if they are unknown. With a reference, ``role_a``
+    is the role of the first document; the second one is never of the reference.
     """
     import pyarrow as pa
 
@@ -115,27 +110,26 @@ def write_pairs(
     kinds |= {"shared": pa.int64(), "union": pa.int64(), "lower_bound": pa.float64()}
     kinds |= {"role_a": pa.string()} if n_reference else {}
     with _row_groups(path, pa.schema(kinds)) as append:
-        for columns in pair_columns(doc_ids, chunks, overlap, n_reference, lower_bounds):
+        for columns in pair_columns(doc_ids, pairs, n_reference, lower_bounds):
             append(columns)
 
 
 def pair_columns(
     doc_ids: Sequence[str],
-    chunks: Iterable[Columns],
-    overlap: Overlap | None = None,
+    pairs: Pairs,
     n_reference: int = 0,
     lower_bounds: LowerBounds = _equal,
 ) -> Iterator[Sequence[Any]]:
     """Yield the columns of `write_pairs` as Arrow arrays, in blocks of rows."""
     import pyarrow as pa
 
-    for i, j, similarity in _regrouped(chunks, ROW_GROUP):
+    for i, j, similarity in pairs.chunks(ROW_GROUP):
         named, indices = np.unique(np.concatenate([i, j]), return_inverse=True)
         ids = names(doc_ids, named)
         a, b = (ids.take(arrow_numbers(part)) for part in np.split(indices, 2))
         terms = [pa.nulls(len(i), pa.int64())] * 2
-        if overlap is not None:
-            terms = [arrow_numbers(part) for part in overlap(i, j, similarity)]
+        if pairs.overlap is not None:
+            terms = [arrow_numbers(part) for part in pairs.overlap(i, j, similarity)]
         roles = [arrow_text(_roles(i, n_reference))] if n_reference else []
         yield a, b, arrow_numbers(similarity), *terms, arrow_numbers(lower_bounds(i, j, similarity)), *roles
 
@@ -198,18 +192,6 @@ def _row_groups(path: str | Path, schema: Any) -> Iterator[Any]:
         pq.ParquetWriter(file, schema, compression="zstd") as out,
     ):
         yield lambda columns: out.write_table(pa.table(columns, schema=schema))
-
-
-def _regrouped(chunks: Iterable[Columns], size: int) -> Iterator[Columns]:
-    """Cut columns in chunks of any length into chunks of equal length; the last one may be shorter."""
-    rest: Columns | None = None
-    for chunk in chunks:
-        rest = chunk if rest is None else tuple(np.concatenate(column) for column in zip(rest, chunk, strict=True))
-        while len(rest[0]) >= size:
-            yield tuple(column[:size] for column in rest)
-            rest = tuple(column[size:] for column in rest)
-    if rest is not None and len(rest[0]):
-        yield rest
 
 
 def write_cluster_list(

@@ -241,7 +241,7 @@ class _PagePairs(NamedTuple):
     """Pairs of the pages that could be read."""
 
     method: Method
-    matched: Matched[Pairs]
+    matched: Matched
     positions: IntArray  # of the pages that could be read among all pages, ascending
     referenced: IntArray  # of the pages of the reference that could be read
     n: int  # number of all pages

@@ -324,9 +324,7 @@ def _print_or_write_tables(args: argparse.Namespace) -> None:
             matched = result.matched
             print(*PRINTED_COLUMNS[args.verb], sep="\t")
             for block in (
-                pair_columns(
-                    matched.doc_ids, matched.pairs.chunks(), matched.pairs.overlap, lower_bounds=matched.lower_bounds
-                )
+                pair_columns(matched.doc_ids, matched.pairs, lower_bounds=matched.lower_bounds)
                 if args.verb == "pairs"
                 else cluster_columns(matched.doc_ids, result.decisions.clusters)
             ):

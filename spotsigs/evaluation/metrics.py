@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, astuple, dataclass, fields
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -10,14 +10,13 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spotsigs.errors import InputError, as_count, require, shown
+from spotsigs.errors import as_count, require, shown
 from spotsigs.evaluation.documents import StoryCounts, count_stories, of_stories, resampled_documents
-from spotsigs.records import Clusters, IntArray, Pairs, Truth
+from spotsigs.records import Clusters, Pairs, Truth
 
 FloatArray = NDArray[np.float64]
 Tallies = tuple[FloatArray, FloatArray, FloatArray]
 Interval = tuple[float, float]
-Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]
 
 MEASURES = ("precision", "recall", "f1")
 MACRO, BCUBED = (tuple(f"{average}_{name}" for name in MEASURES) for average in ("macro", "bcubed"))
@@ -106,10 +105,11 @@ FIGURES = (*AVERAGES, *(item.name for of in (StoryCounts, PairCounts) for item i
 
 def _require_same_documents(pairs: Any, truth: Any, clusters: Any, kept: Any) -> None:
     """Refuse arguments of `evaluate` of another type, or of other documents than the truth."""
+    require(isinstance(pairs, Pairs), f"pairs must be Pairs, got {shown(pairs)}; see Pairs.build")
     require(isinstance(truth, Truth), f"truth must be a Truth, got {shown(truth)}; see Truth.from_clusters")
     require(clusters is None or isinstance(clusters, Clusters), f"clusters must be Clusters, got {shown(clusters)}")
     n = len(truth.labels)
-    sizes = {"pairs": pairs.n if isinstance(pairs, Pairs) else n, "clusters": n if clusters is None else len(clusters)}
+    sizes = {"pairs": pairs.n, "clusters": n if clusters is None else len(clusters)}
     for name, of in sizes.items():
         require(of == n, f"{name} are of {of:,} documents, the truth of {n:,}")
     mask = isinstance(kept, np.ndarray) and kept.dtype == np.bool_ and kept.shape == (n,)
@@ -117,7 +117,7 @@ def _require_same_documents(pairs: Any, truth: Any, clusters: Any, kept: Any) ->
 
 
 def evaluate(
-    pairs: Pairs | Chunks,
+    pairs: Pairs,
     truth: Truth,
     clusters: Clusters | None = None,
     *,
@@ -128,12 +128,12 @@ def evaluate(
 
     Parameters
     ----------
-    pairs : Pairs, or iterable of (i, j, similarity)
-        Reported pairs, at once or in chunks.
+    pairs : Pairs
+        Reported pairs.
     truth : Truth
         Cluster labels.
     clusters : Clusters, optional
-        By default clusters of leaders, made from the pairs; required for pairs in chunks.
+        By default clusters of leaders, made from the pairs.
     kept : ndarray of bool, shape (n,), optional
         True for each kept document; by default the representatives of the clusters.
     resamples : int
@@ -142,25 +142,17 @@ def evaluate(
     Raises
     ------
     InputError
-        If the arguments are of different documents, or pairs in chunks have no clusters.
+        If the arguments are of different documents.
     """
     _require_same_documents(pairs, truth, clusters, kept)
     resamples = as_count("resamples", resamples, 0, 10**6)
-    reported = 0
-
-    def chunks() -> Chunks:
-        nonlocal reported
-        for chunk in pairs.chunks() if isinstance(pairs, Pairs) else _checked(pairs):
-            reported += len(chunk[0])
-            yield chunk
-
-    counted = tallies(chunks(), truth)
+    counted = tallies(pairs, truth)
     precision, recall, f1 = map(float, micro_averages(*counted))
     kept, clusters = _documents(pairs, truth, clusters, kept)
     by_story = of_stories(kept, clusters, truth)
     *bcubed, lost, left = resampled_documents(by_story, np.ones((1, by_story.shape[1])))[:, 0].tolist()
     true, false, missed = (float(tally.sum()) for tally in counted)
-    unjudged = 0 if truth.judged is None else reported - round(true + false)
+    unjudged = 0 if truth.judged is None else len(pairs) - round(true + false)
     return Quality(
         precision,
         recall,
@@ -176,14 +168,12 @@ def evaluate(
 
 
 def _documents(
-    pairs: Pairs | Chunks, truth: Truth, clusters: Clusters | None, kept: NDArray[np.bool_] | None
+    pairs: Pairs, truth: Truth, clusters: Clusters | None, kept: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.bool_], Clusters]:
     """Return the kept documents and the clusters. By default, leaders form the clusters."""
     if clusters is None:
         from spotsigs.clustering.clusters import cluster
 
-        if not isinstance(pairs, Pairs):
-            raise InputError("pairs in chunks are evaluated together with their clusters; give them")
         clusters = cluster(pairs)
     if kept is None:
         kept = np.zeros(len(truth.labels), np.bool_)
@@ -191,16 +181,7 @@ def _documents(
     return kept, clusters
 
 
-def _checked(chunks: Any) -> Chunks:
-    """Iterate over chunks of pairs; refuse any other object."""
-    require(isinstance(chunks, Iterable), f"pairs must be Pairs, got {shown(chunks)}")
-    for chunk in chunks:
-        arrays = isinstance(chunk, tuple) and [type(part) for part in chunk] == [np.ndarray] * 3
-        require(arrays, f"pairs must be Pairs, or tuples of three arrays, got {shown(chunk)}")
-        yield chunk
-
-
-def tallies(pairs: Pairs | Chunks, truth: Truth) -> Tallies:
+def tallies(pairs: Pairs, truth: Truth) -> Tallies:
     """Count true, false and missed pairs by truth cluster, the input of every average and every resample.
 
     With judged pairs, only those count, and clusters are components of the positive ones.
@@ -208,7 +189,6 @@ def tallies(pairs: Pairs | Chunks, truth: Truth) -> Tallies:
     The arrays are float64 of shape (n_clusters + 1,). Half a false pair belongs to each cluster it touches; the last
     entry is for documents without a cluster.
     """
-    chunks = pairs.chunks() if isinstance(pairs, Pairs) else pairs
     count = max(len(truth.names), int(truth.labels.max(initial=-1)) + 1)
     true, false = np.zeros(count + 1), np.zeros(count + 1)
     sizes = np.bincount(truth.labels[truth.labels >= 0], minlength=count + 1).astype(float)
@@ -216,7 +196,7 @@ def tallies(pairs: Pairs | Chunks, truth: Truth) -> Tallies:
     if truth.judged is not None:
         first = truth.judged.keys[truth.judged.positive] // len(truth.labels)
         positive = np.bincount(truth.labels[first], minlength=count + 1).astype(float)
-    for i, j, _ in chunks:
+    for i, j, _ in pairs.chunks():
         a, b = truth.labels[i], truth.labels[j]
         same = (a == b) & (a >= 0)
         different = ~same

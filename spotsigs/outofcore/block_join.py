@@ -23,7 +23,7 @@ import numpy as np
 
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import all_cores
-from spotsigs.errors import InputError, as_tau, require
+from spotsigs.errors import as_tau, require
 from spotsigs.matching import prefix_kernels as kernels
 from spotsigs.matching.prefix_index import as_units, full_index, of_longer
 from spotsigs.matching.prefix_kernels import Indexed
@@ -37,10 +37,18 @@ from spotsigs.outofcore.folded_rows import (
     last_made,
     read_folded,
 )
-from spotsigs.outofcore.pair_files import PairFiles, write_pairs
-from spotsigs.records import BYTES_A_PAIR, Overlap, PairArrays, require_listable
+from spotsigs.outofcore.pair_files import (
+    LEAST_PAIRS,
+    merge_runs,
+    pairs_at_a_time,
+    read_runs,
+    run_path,
+    stored_pairs,
+    write_runs,
+)
+from spotsigs.records import BYTES_A_PAIR, Overlap, PairArrays, Pairs, require_listable
 from spotsigs.storage.locations import absolute, as_path
-from spotsigs.storage.store import Writer, claim, entry_spans, fingerprint, open_vectors, opened, remove_tree
+from spotsigs.storage.store import Writer, claim, entry_spans, fingerprint, open_vectors, remove_tree
 from spotsigs.storage.tasks import JOB, resumable, run_tasks
 from spotsigs.workers.engines import Engine
 
@@ -73,25 +81,36 @@ class PairOfBlocks(NamedTuple):
     threads: int
 
 
-def pairs_path(job: RowJob, task: int, number: int) -> Path:
-    """Return the path of a store of pairs of a task."""
-    return job.path(f"{task:08d}-{number:04d}")
+class SpreadRuns(NamedTuple):
+    """A task: the pairs that exact duplicates add to those of some runs; without runs, the pairs within their sets."""
+
+    job: RowJob
+    number: int
+    runs: tuple[Path, ...]
 
 
 def join_store(
-    store: str | Path, folder: str | Path, tau: float, engine: Engine, *, memory: int, new_from: int = 0
-) -> PairFiles:
-    """Find all pairs of a store with multiset Jaccard similarity at least tau.
+    store: str | Path,
+    folder: str | Path,
+    tau: float,
+    engine: Engine,
+    *,
+    memory: int,
+    new_from: int = 0,
+    crossed: bool = False,
+) -> Pairs:
+    """Find all pairs of a store with multiset Jaccard similarity at least tau, and those of exact duplicates.
 
     The vectors are those of ``store``, which all workers can read, and the pairs are written below ``folder``; a call
     with the same arguments reuses complete results. Each task uses ``memory`` bytes, unless a single row exceeds them.
-    Only pairs with a document of at least the number ``new_from`` are generated.
+    Only pairs with a document of at least the number ``new_from`` are listed; if ``crossed``, only those with a
+    document before that number as well.
 
     Returns
     -------
-    PairFiles
-        The pairs of all rows, with the counters ``blocks``, ``tasks``, ``postings``, ``candidates`` and ``rows``, those
-        that can have a partner.
+    Pairs
+        The pairs of all rows, memory-mapped, with the counters ``blocks``, ``tasks``, ``postings``, ``candidates`` and
+        ``rows``, those that can have a partner.
 
     Raises
     ------
@@ -101,46 +120,61 @@ def join_store(
     tau, folder, stored = as_tau(tau), as_path(folder), open_vectors(store)
     facts: dict[str, Any] = {"checksum": fingerprint(store), "tau": tau, "new_from": new_from, "memory": memory}
     require(
-        not claim(folder, JOB, facts), f"{folder} contains the pairs of another join; give another path or delete it"
+        not claim(folder, JOB, facts | {"crossed": crossed}),
+        f"{folder} contains the pairs of another join; give another path or delete it",
     )
     job = RowJob(store=absolute(store), folder=absolute(folder), **facts)
-    done = _run_or_resume(job, engine)
+    until = new_from if crossed else None
+    job.checkpoint("pairs", work=lambda out: _join_pairs(job, engine, out, stored.exact_duplicates.any, until))
     forget()
-    remove_tree(folder / "joined")
-    remove_tree(folder / "folded")
-    folders = tuple(pairs_path(job, task, k) for task, count in enumerate(done["stores"]) for k in range(count))
-    return PairFiles(folders, len(stored), counters=done["counters"], overlap=Overlap(stored.compared_lengths()))
+    for name in ("joined", "spread", "merged", "runs", "folded"):
+        remove_tree(folder / name)
+    return stored_pairs(job.result("pairs"), len(stored), Overlap(stored.compared_lengths()))
 
 
-def _run_or_resume(job: RowJob, engine: Engine) -> dict[str, Any]:
-    """Return the number of stores of pairs of each task, and the counters, of a complete join."""
-    try:
-        done = job.result("done").facts
-        for task, count in enumerate(done["stores"]):
-            for k in range(count):
-                opened(pairs_path(job, task, k), "pairs")
-    except InputError:
-        remove_tree(job.path("done"))
-        done = job.checkpoint("done", work=lambda out: out.facts.update(_join_pairs(job, engine)))
-    return done
-
-
-def _join_pairs(job: RowJob, engine: Engine) -> dict[str, Any]:
-    """Run the tasks; return the number of stores of pairs of each, and the counters."""
+def _join_pairs(job: RowJob, engine: Engine, out: Writer, duplicates: bool, until: int | None) -> None:
+    """Run all tasks, and write the pairs and the counters."""
     files = fold(job, engine)
     blocks = cut_blocks(files, memory=job.memory)
     pairs = pairs_of_blocks(blocks, job.tau)
     threads = max(engine.processes // max(len(pairs), 1), 1)
     tasks = [PairOfBlocks(job, number, a, b, threads) for number, (a, b) in enumerate(pairs)]
-    stores, found = list[int](), 0
     counters = {"blocks": len(blocks), "tasks": len(tasks), "rows": sum(file.rows for file in files)}
-    for facts in run_tasks(engine, join_blocks, tasks, "joining", rows=counters["rows"]):
-        stores.append(facts["stores"])
+    found, runs = 0, list[tuple[Path, ...]]()
+    for task, facts in zip(tasks, run_tasks(engine, join_blocks, tasks, "joining", rows=counters["rows"]), strict=True):
         found += facts["pairs"]
         require_listable(found, on_disk=True)
+        runs.append(_runs_of(job, "joined", task.number, facts["runs"]))
         for name, value in facts["counters"].items():
             counters[name] = counters.get(name, 0) + value
-    return {"stores": stores, "counters": counters}
+    if duplicates:
+        spread = [SpreadRuns(job, number, of) for number, of in enumerate([(), *filter(None, runs)])]
+        done = run_tasks(engine, spread_runs, spread, "pairs of exact duplicates")
+        for one, facts in zip(spread, done, strict=True):
+            found += facts["pairs"]
+            require_listable(found, on_disk=True)
+            runs.append(_runs_of(job, "spread", one.number, facts["runs"]))
+    n = len(job.vectors().array("rows", np.int64))
+    merge_runs(job, [run for of in runs for run in of], n, engine, out, memory=job.memory, until=until)
+    out.facts["counters"] = counters
+
+
+def _runs_folder(job: RowJob, kind: str, task: int) -> Path:
+    return job.path("runs", f"{kind}-{task:08d}")
+
+
+def _runs_of(job: RowJob, kind: str, task: int, count: int) -> tuple[Path, ...]:
+    return tuple(run_path(_runs_folder(job, kind, task), number) for number in range(count))
+
+
+@resumable("spread")
+def spread_runs(task: SpreadRuns, out: Writer) -> None:
+    """Write the pairs that exact duplicates add to those of some runs."""
+    job = task.job
+    duplicates = open_vectors(job.store).exact_duplicates
+    limits = {"most": pairs_at_a_time(job.memory // 4), "new_from": job.new_from}
+    chunks = duplicates.pairs_across(read_runs(task.runs), **limits) if task.runs else duplicates.pairs_within(**limits)
+    out.facts.update(write_runs(_runs_folder(job, "spread", task.number), chunks, memory=job.memory)._asdict())
 
 
 def cut_blocks(files: Sequence[FoldedFile], *, memory: int) -> list[RowBlock]:
@@ -169,34 +203,16 @@ def pairs_of_blocks(blocks: Sequence[RowBlock], tau: float) -> list[tuple[RowBlo
 
 @resumable("joined")
 def join_blocks(task: PairOfBlocks, out: Writer) -> None:
-    """Write the similar pairs of two blocks, in stores of limited size."""
-    job, stores, found, waiting = task.job, 0, 0, list[PairArrays]()
-    most = max(job.memory // 4 // BYTES_A_PAIR, 2**10)
-    threads = min(task.threads, all_cores())
-    counters = {"postings": 0, "candidates": 0}
-
-    def write() -> None:
-        nonlocal stores
-        i, j, similarity = map(np.concatenate, zip(*waiting, strict=True))
-        waiting.clear()
-        for start in range(0, len(i), most):
-            span = slice(start, start + most)
-            write_pairs(pairs_path(job, task.number, stores), i[span], j[span], similarity[span])
-            stores += 1
-
-    for pairs in _pairs_of(task, threads, most, counters):
-        found += len(pairs[0])
-        require_listable(found, on_disk=True)
-        waiting.append(pairs)
-        if sum(len(i) for i, _, _ in waiting) >= most:
-            write()
-    if waiting:
-        write()
-    out.facts = {"stores": stores, "pairs": found, "counters": counters}
+    """Write the similar pairs of two blocks as runs."""
+    job, counters = task.job, {"postings": 0, "candidates": 0}
+    chunks = _pairs_of(task, min(task.threads, all_cores()), counters)
+    runs = write_runs(_runs_folder(job, "joined", task.number), chunks, memory=job.memory)
+    out.facts.update(runs._asdict(), counters=counters)
 
 
-def _pairs_of(task: PairOfBlocks, threads: int, most: int, counters: dict[str, int]) -> Iterator[PairArrays]:
-    """Yield the pairs of documents of two blocks, about ``most`` at a time."""
+def _pairs_of(task: PairOfBlocks, threads: int, counters: dict[str, int]) -> Iterator[PairArrays]:
+    """Yield the pairs of documents of two blocks, about as many at a time as a run has."""
+    most = max(task.job.memory // 4 // BYTES_A_PAIR, LEAST_PAIRS)
     job, ordered = task.job, task.a.new == task.b.new
     index, indexed = last_made((job, task.a, ordered), lambda: _index_of(job, task.a, ordered=ordered))
     parts = [indexed] if task.a == task.b else (read_folded(job, file) for file in task.b.files)

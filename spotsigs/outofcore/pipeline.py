@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -23,7 +23,7 @@ from spotsigs.method import STORED, Method
 from spotsigs.outofcore.block_join import join_store
 from spotsigs.outofcore.contents import stored_contents
 from spotsigs.outofcore.leaders import BYTES_A_RESULT, leaders_on_disk
-from spotsigs.outofcore.pair_files import BYTES_A_PAIR, PairFiles, write_pairs
+from spotsigs.outofcore.pair_files import pairs_at_a_time
 from spotsigs.outofcore.segments import extract_segments, finished_segments, first_segment, known_source, source_of
 from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.outofcore.text_lost_tasks import StoredGrams
@@ -221,7 +221,7 @@ class Store:
         crossed: bool = False,
         against: Store | None = None,
         grams: int = 0,
-    ) -> Matched[PairFiles]:
+    ) -> Matched:
         """Find all pairs of a collection.
 
         Parameters
@@ -245,7 +245,7 @@ class Store:
         Returns
         -------
         Matched
-            Its signatures are in files, its pairs `PairFiles`, with the wall seconds ``extract``, ``sort_hash``
+            Its signatures and pairs are in files, with the wall seconds ``extract``, ``sort_hash``
             (layout) and ``cluster`` (join).
 
         Raises
@@ -277,9 +277,7 @@ class Store:
             f"{self.budget / 1e6:,.0f} MB for the data of {whose}"
         )
 
-    def _match(
-        self, earlier: Blocks, added: Blocks, extract_seconds: float, listed: bool, crossed: bool
-    ) -> Matched[PairFiles]:
+    def _match(self, earlier: Blocks, added: Blocks, extract_seconds: float, listed: bool, crossed: bool) -> Matched:
         outlines, new_from = earlier + added, int(earlier.sizes().sum())
         segments = outlines
         require_reference(new_from, earlier.reference)
@@ -300,7 +298,7 @@ class Store:
         stored = self._vectorize(segments, exact_duplicates)
         made = fingerprint(self.vectors)  # a remote store has no lock: compared after each stage that reads the vectors
         laid_out = perf_counter()
-        pairs = self._join(stored, new_from, crossed and new_from > 0) if listed else PairFiles((), len(stored))
+        pairs = self._join(stored, new_from, crossed and new_from > 0) if listed else _no_pairs(len(stored))
         self._require_unchanged(made)
         seconds = {"extract": extract_seconds, "sort_hash": laid_out - extracted, "cluster": perf_counter() - laid_out}
         group: Any = partial(by_leaders, partial(self._leaders, made))
@@ -312,7 +310,7 @@ class Store:
             vectors=stored.vectors,
             rows=stored.rows,
             exact_duplicates=stored.exact_duplicates,
-            pairs=replace(pairs, seconds=seconds, memory=self.budget // PASSING),
+            pairs=replace(pairs, seconds=seconds, chunk_size=pairs_at_a_time(self.budget // PASSING)),
             group=group,
             listed=listed,
             skipped=skipped,
@@ -456,18 +454,12 @@ class Store:
             facts=made_of,
         )
 
-    def _join(self, stored: StoredVectors, new_from: int, crossed: bool) -> PairFiles:
+    def _join(self, stored: StoredVectors, new_from: int, crossed: bool) -> Pairs:
         tau = self.method.threshold
-        job = xxhash.xxh64_hexdigest(f"{fingerprint(self.vectors)} {new_from}".encode())
+        job = xxhash.xxh64_hexdigest(f"{fingerprint(self.vectors)} {new_from} {crossed}".encode())
         target, budget = self._resumed(f"{tau}-{job}")
         log.info(f"join: {counted(len(stored), 'document')}, each task within {budget / 1e6:,.0f} MB")
-        pairs = join_store(self.vectors, target, tau, self.engine, memory=budget, new_from=new_from)
-        pairs = with_exact_duplicates(pairs, target, stored.exact_duplicates, new_from, budget)
-        if not crossed:
-            return pairs
-        masked = ((chunk, chunk[0] < new_from) for chunk in pairs.within(budget // 4).chunks())
-        chunks = (tuple(column[first] for column in chunk) for chunk, first in masked)
-        return replace(pairs, folders=_written(chunks, target, "crossed"))
+        return join_store(self.vectors, target, tau, self.engine, memory=budget, new_from=new_from, crossed=crossed)
 
     def _resumed(self, job: str) -> tuple[Path, int]:
         """Return the path of a job's pairs and the budget that its tasks were cut for.
@@ -484,26 +476,9 @@ class Store:
         return self.folder / f"{name}{fits}", fits
 
 
-def with_exact_duplicates(
-    pairs: PairFiles, folder: Path, exact_duplicates: ExactDuplicates, new_from: int, budget: int
-) -> PairFiles:
-    """Add the pairs of exact duplicates, in files of their own."""
-    if not exact_duplicates.any:
-        return pairs
-    limit = budget // 4
-    chunks = exact_duplicates.added_pairs(
-        pairs.within(limit).chunks(), most=max(limit // BYTES_A_PAIR, 1), new_from=new_from
-    )
-    return replace(pairs, folders=(*pairs.folders, *_written(chunks, folder, "copies")))
-
-
-def _written(chunks: Iterable[tuple[NDArray[Any], ...]], folder: Path, name: str) -> tuple[Path, ...]:
-    """Write pairs in files of their own, and return their paths."""
-    folders = []
-    for k, columns in enumerate(chunks):
-        folders.append(folder / f"{name}-{k:08d}")
-        write_pairs(folders[-1], *columns)
-    return tuple(folders)
+def _no_pairs(n: int) -> Pairs:
+    none = np.empty(0, np.int32)
+    return Pairs(none, none, np.empty(0), n)
 
 
 def _batch_folder(folder: Path, number: int) -> Path:

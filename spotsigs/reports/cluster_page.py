@@ -79,7 +79,7 @@ def write_cluster_page(
     counts = matched(sorted(shown)) if matched and scheme else {}
     own_pairs = _pairs_by_cluster(pairs, clusters)
     within = pairs.overlap if pairs.overlap is not None and pairs.overlap.measure is Measure.containment else None
-    cohesions = cohesion(clusters, pairs.chunks())
+    cohesions = cohesion(clusters, pairs)
     listed = [_described(label, group, doc_ids, clusters, cohesions) for label, group in rows]
     blocks = [packed(group, shown, own_pairs.get(label), scheme, counts, within) for label, group in rows]
     documents = sum(len(group) for _, group in all_rows)

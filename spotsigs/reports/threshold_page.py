@@ -73,7 +73,7 @@ class Comparison:
 
 def compare_thresholds(
     method: Method,
-    matched: Matched[Pairs],
+    matched: Matched,
     similarities: NDArray[np.float64],
     tau: float,
     lost: Callable[[NDArray[np.bool_]], float],
@@ -128,7 +128,7 @@ def _proposal(
 
 def _at_tau(
     method: Method,
-    matched: Matched[Pairs],
+    matched: Matched,
     tau: float,
     truth: Truth | None,
     lost: Callable[[NDArray[np.bool_]], float],
@@ -145,7 +145,7 @@ def _at_tau(
         "pairs": len(pairs),
         "clusters": int(np.count_nonzero(groups.sizes > 1)),
         "largest": int(groups.sizes.max(initial=0)),
-        "chains": int(np.count_nonzero(cohesion(groups, pairs.chunks()).chain)),
+        "chains": int(np.count_nonzero(cohesion(groups, pairs).chain)),
         "removed": removed,
         "removed_share": removed / max(pairs.n, 1),
         "text_lost": lost(decisions.kept),
@@ -179,7 +179,7 @@ def write_threshold_page(
     folder: Path,
     name: str,
     comparison: Comparison,
-    matched: Matched[Pairs],
+    matched: Matched,
     texts: Any,
     scheme: SignatureScheme,
 ) -> str:
@@ -208,7 +208,7 @@ def write_threshold_page(
 
 
 def _pairs_to_compare(
-    comparison: Comparison, matched: Matched[Pairs], texts: Any, scheme: SignatureScheme
+    comparison: Comparison, matched: Matched, texts: Any, scheme: SignatureScheme
 ) -> tuple[list[dict[str, Any]], list[str | None]]:
     """Draw pairs on both sides of each candidate; return them as the viewer's groups of two documents."""
     pairs, rng = matched.pairs, np.random.default_rng(0)

@@ -66,7 +66,7 @@ class Result:
 
     method: Method
     data: str
-    matched: Matched[Any]
+    matched: Matched
     decisions: Decisions
     cohesion: Cohesion
     quality: Quality | None
@@ -83,7 +83,7 @@ class Result:
         method: Method,
         data: str,
         collection: Collection | VectorCollection,
-        matched: Matched[Any],
+        matched: Matched,
         *,
         earlier: NDArray[np.bool_] | None = None,
         truth: Truth | None = None,
@@ -103,8 +103,8 @@ class Result:
             data=data,
             matched=matched,
             decisions=decisions,
-            cohesion=cohesion(groups, pairs.chunks()),
-            quality=None if truth is None else evaluate(pairs.chunks(), truth, groups, kept=decisions.kept),
+            cohesion=cohesion(groups, pairs),
+            quality=None if truth is None else evaluate(pairs, truth, groups, kept=decisions.kept),
             checksum=checksum(*_content(matched, named)),
             in_shingles=matched.signatures.in_shingles() if named and marks_shingles(method.signature) else 0,
         )
@@ -143,7 +143,7 @@ class Result:
             "largest_cluster": int(decisions.clusters.sizes.max(initial=0)),
             "min_similarity": _over(np.nanmin, self.cohesion.minimum),
             "mean_similarity": _over(np.nanmean, self.cohesion.mean),
-            "pairs_near_tau": near_tau(pairs.chunks(), self.method.tau) if matched.listed else None,
+            "pairs_near_tau": near_tau(pairs, self.method.tau) if matched.listed else None,
             "giant_chains": int(np.count_nonzero(self.cohesion.chain)),
             "new_documents": len(vectors) - matched.new_from,
             **quality,
@@ -186,7 +186,7 @@ def _over(function: Callable[[Any], Any], values: Any) -> float | None:
     return None if np.isnan(values).all() else float(function(values))
 
 
-def _content(matched: Matched[Any], named: bool) -> tuple[Sequence[str], Iterator[NDArray[Any]]]:
+def _content(matched: Matched, named: bool) -> tuple[Sequence[str], Iterator[NDArray[Any]]]:
     """Return the names and arrays that identify the input; vectors have no names."""
     columns = ("hashes", "counts") if named else ("indptr", "hashes", "counts")
     arrays = (getattr(block, name) for name in columns for block in matched.signatures.read(name))

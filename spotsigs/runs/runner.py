@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -200,7 +199,7 @@ def write_result(folder: Path, result: Result) -> None:
             write_csv(folder / name, ("doc", column), chain([first], last))
 
 
-def _skipped_rows(matched: Matched[Any]) -> Iterator[tuple[str, ...]]:
+def _skipped_rows(matched: Matched) -> Iterator[tuple[str, ...]]:
     """Yield a name that no other document of its role has, the reason, and, with a reference, the role."""
     n = matched.n_reference
     for of_reference, ids in ((True, matched.doc_ids[:n]), (False, matched.doc_ids[n:])):
@@ -210,7 +209,7 @@ def _skipped_rows(matched: Matched[Any]) -> Iterator[tuple[str, ...]]:
             yield (name, record.reason, role_of(of_reference)) if n else (name, record.reason)
 
 
-def _records(matched: Matched[Any], of_reference: bool) -> Iterator[Skipped]:
+def _records(matched: Matched, of_reference: bool) -> Iterator[Skipped]:
     return (record for record in matched.skipped if record.of_reference == of_reference)
 
 
@@ -270,9 +269,9 @@ def write_page(folder: Path, result: Result, run: Run) -> None:
     from spotsigs.reports.cluster_page import write_cluster_page
 
     matched = result.matched
-    pairs = matched.pairs.load_if_fits()
-    if pairs is None:
-        log.warning("clusters.html is left out: %s pairs do not fit into the memory budget", f"{len(matched.pairs):,}")
+    pairs = matched.pairs
+    if not pairs.fits_memory:
+        log.warning("clusters.html is left out: %s pairs do not fit into the memory budget", f"{len(pairs):,}")
         return
     doc_ids, n = matched.doc_ids, matched.n_reference
     if n:

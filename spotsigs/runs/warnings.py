@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import numpy as np
 
 from spotsigs.clustering.clusters import GIANT, ClusterMethod, Cohesion
 from spotsigs.errors import counted, option
 from spotsigs.evaluation.text_lost import FEWEST_REMOVED, is_much
 from spotsigs.method import Method
-from spotsigs.records import Clusters
+from spotsigs.records import Clusters, Pairs
 from spotsigs.signatures.boilerplate import Boilerplate
 
 LARGE = 0.05
@@ -31,7 +28,7 @@ MOST_REMOVED_LOST = 0.01
 """Fraction of the removed pages that are mostly lost above which a run warns."""
 
 
-def near_tau(chunks: Iterable[tuple[Any, ...]], tau: float | None) -> float | None:
+def near_tau(pairs: Pairs, tau: float | None) -> float | None:
     """Return the fraction of pairs that just reach tau, copies left out; None if there are too few pairs.
 
     Near-duplicates spread over the range from tau to 1. If many pairs are at its lower end, tau is on the slope of the
@@ -39,11 +36,11 @@ def near_tau(chunks: Iterable[tuple[Any, ...]], tau: float | None) -> float | No
     """
     if tau is None or tau >= 1:
         return None
-    near = pairs = 0
-    for _, _, similarity in chunks:
-        pairs += int(np.count_nonzero(similarity < 1))
+    near = others = 0
+    for _, _, similarity in pairs.chunks():
+        others += int(np.count_nonzero(similarity < 1))
         near += int(np.count_nonzero(similarity < tau + NEAR * (1 - tau)))
-    return near / pairs if pairs >= FEWEST_PAIRS else None
+    return near / others if others >= FEWEST_PAIRS else None
 
 
 def warning(method: Method, clusters: Clusters, inside: Cohesion, near: float | None, *, listed: bool = True) -> str:

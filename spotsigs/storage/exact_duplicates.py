@@ -144,22 +144,24 @@ class ExactDuplicates:
         kinds: NDArray[np.int8] = np.where(content, CONTENT, np.where(text, TEXT, 0)).astype(np.int8)
         return kinds
 
-    def added_pairs(
-        self, chunks: Iterable[PairArrays], *, most: int = 1 << 20, new_from: int = 0
-    ) -> Iterator[PairArrays]:
-        """Yield the pairs, ``i < j`` in any order, that exact duplicates add to those of their representatives.
+    def pairs_within(self, *, most: int = 1 << 20, new_from: int = 0) -> Iterator[PairArrays]:
+        """Yield the pairs of exact duplicates, ``i < j`` in any order.
 
         At most `most` pairs are in memory at a time; only pairs with a document of at least `new_from` are yielded.
         """
-        if not self.any:
-            return
         indptr, members = self._sets
         sizes = np.diff(indptr)
         after = np.repeat(indptr[1:], sizes)  # first, the end of the set of each member; minus its position,
         after -= np.arange(1, len(members) + 1, dtype=np.int32)  # the number of members after it
         for index, step in _flat(after, most):
             yield from _wanted(members[index], members[index + 1 + step], np.ones(len(index)), new_from)
-        del after
+
+    def pairs_across(
+        self, chunks: Iterable[PairArrays], *, most: int = 1 << 20, new_from: int = 0
+    ) -> Iterator[PairArrays]:
+        """Yield the pairs that exact duplicates add to some pairs of their representatives, as `pairs_within`."""
+        indptr, members = self._sets
+        sizes = np.diff(indptr)
         for i, j, similarity in chunks:
             products = sizes[i].astype(np.int64) * sizes[j]
             products[products == 1] = 0
@@ -176,7 +178,7 @@ class ExactDuplicates:
         sizes = np.bincount(self.representatives, minlength=len(self))
         total = int((sizes[pairs.i] * sizes[pairs.j]).sum()) + int((sizes * (sizes - 1) // 2).sum())
         require_listable(total)
-        chunks = [(pairs.i, pairs.j, pairs.similarity), *self.added_pairs(pairs.chunks())]
+        chunks = [(pairs.i, pairs.j, pairs.similarity), *self.pairs_within(), *self.pairs_across(pairs.chunks())]
         i, j, similarity = (np.concatenate(column) for column in zip(*chunks, strict=True))
         known = pairs.overlap
         overlap = None if known is None else replace(known, lengths=known.lengths[self.representatives])

@@ -1,4 +1,5 @@
 import operator
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -19,10 +20,7 @@ def test_cohesion_equals_its_definition(edges, method, cut, random):
     i, j = np.array(edges, np.int64).reshape(-1, 2).T
     pairs = Pairs.build(i, j, np.array(values, float), 12)
     clusters = cluster(pairs, clusters=method)
-    chunks = [
-        (pairs.i[k : k + cut], pairs.j[k : k + cut], pairs.similarity[k : k + cut]) for k in range(0, len(i), cut)
-    ]
-    cohesions = cohesion(clusters, chunks)
+    cohesions = cohesion(clusters, replace(pairs, chunk_size=cut))
     assert cohesions.labels.tolist() == np.flatnonzero(clusters.sizes > 1).tolist()
     actual = cohesions.of(np.arange(len(clusters.sizes)))
     for label, representative in enumerate(clusters.representatives.tolist()):
@@ -44,7 +42,7 @@ def test_giant_chains():
     whole = [(a, b) for a in range(60, 60 + GIANT) for b in range(a + 1, 60 + GIANT)]
     for method, expected in (("components", [True, False, False]), ("leaders", [])):
         clusters = cluster(pairs_of(chain + short + whole, 100, 0.5), clusters=method)
-        cohesions = cohesion(clusters, pairs_of(chain + short + whole, 100, 0.5).chunks())
+        cohesions = cohesion(clusters, pairs_of(chain + short + whole, 100, 0.5))
         assert cohesions.of(clusters.labels[[0, 30, 60]]).chain.tolist() == (expected or [False] * 3)
 
 

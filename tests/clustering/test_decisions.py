@@ -40,23 +40,23 @@ def graphs(draw):
 
 
 @examples(150, long=20_000)
-@given(graphs(), st.sampled_from(Keep), st.sampled_from([None, 100, 400, 10**6]), st.booleans())
+@given(graphs(), st.sampled_from(Keep), st.sampled_from([None, 1, 3, 10**4]), st.booleans())
 def test_by_similarity_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pages_are_a_pair(
-    tmp_path_factory, graph, keep, memory, add
+    tmp_path_factory, graph, keep, size, add
 ):
     n, near, lengths, dates, earlier = graph
     earlier = np.array(earlier if add else [], np.bool_)
     old = len(earlier)
     near = {pair: value for pair, value in near.items() if pair[1] >= old}  # as a run with add reports them
     pairs = weighted(near, n)
-    if memory is not None:
-        pairs = on_disk(tmp_path_factory.mktemp("pairs"), pairs, 3, np.random.default_rng(n)).within(memory)
+    if size is not None:
+        pairs = on_disk(tmp_path_factory.mktemp("pairs"), pairs, 3, np.random.default_rng(n), size)
     rank = priority(keep, n, np.array(lengths), map(str, lengths) if keep in BY_SCORE else dates)
     rank = np.arange(n) if rank is None else rank
     rank[:old] = rank.min() - 1
     removed = np.concatenate([~earlier, np.zeros(n - old, np.bool_)])
     groups = cluster(pairs, priority=rank, removed=removed)
-    decisions = decide(pairs.chunks(), groups, keep, earlier=earlier)
+    decisions = decide(pairs, groups, keep, earlier=earlier)
     kept, new = set(np.flatnonzero(decisions.kept).tolist()), range(old, n)
     assert [row in kept for row in range(old)] == earlier.tolist()
     if keep is Keep.none:
@@ -77,17 +77,17 @@ def test_by_similarity_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pa
 
 
 @examples(30, long=2000)
-@given(graphs(), st.sampled_from(ClusterMethod), st.sampled_from([100, 400]), st.booleans())
-def test_clusters_and_decisions_on_disk_are_those_in_memory(tmp_path_factory, graph, method, memory, ordered):
+@given(graphs(), st.sampled_from(ClusterMethod), st.sampled_from([1, 3]), st.booleans())
+def test_clusters_and_decisions_on_disk_are_those_in_memory(tmp_path_factory, graph, method, size, ordered):
     n, near, lengths, _, _ = graph
     pairs = weighted(near, n)
-    files = on_disk(tmp_path_factory.mktemp("pairs"), pairs, 3, np.random.default_rng(n)).within(memory)
+    files = on_disk(tmp_path_factory.mktemp("pairs"), pairs, 3, np.random.default_rng(n), size)
     rank = -np.array(lengths) if ordered else None
     one, other = (cluster(some, clusters=method, priority=rank) for some in (pairs, files))
     for name in ("labels", "representatives", "similarity_to_representative"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     for keep in Keep:
-        left, right = decide(pairs, one, keep), decide(files.chunks(), other, keep)
+        left, right = decide(pairs, one, keep), decide(files, other, keep)
         for name in ("kept", "partner", "similarity"):
             np.testing.assert_array_equal(getattr(left, name), getattr(right, name))
 
@@ -234,7 +234,7 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
     header = ["doc", "compared", "language"]
     assert (folder / "kept.csv").read_text("utf-8") == "".join(map(naive_line, [header, *kept]))
 
-    cohesions = cohesion(clusters, pairs.chunks())
+    cohesions = cohesion(clusters, pairs)
     write_cluster_list(folder / "clusters.csv", names, clusters, cohesions)
     rows = rows_of(folder / "clusters.csv")
     assert [int(row["size"]) for row in rows] == sorted(clusters.sizes[clusters.sizes > 1].tolist(), reverse=True)

@@ -74,7 +74,9 @@ def test_exact_duplicates_and_their_pairs_are_those_of_brute_force(data):
     assert by_rows(spread) == wanted
     assert (np.diff(spread.i.astype(np.int64) * n + spread.j) > 0).all()
     new_from, most = data.draw(st.integers(0, n)), data.draw(st.integers(1, 5))
-    further = list(exact_duplicates.added_pairs(pairs.chunks(), most=most, new_from=new_from))
+    limits = {"most": most, "new_from": new_from}
+    across = exact_duplicates.pairs_across(pairs.chunks(), **limits)
+    further = [*exact_duplicates.pairs_within(**limits), *across]
     actual = [pair for i, j, s in further for pair in zip(i.tolist(), j.tolist(), s.tolist(), strict=True)]
     assert max(map(len, (i for i, _, _ in further)), default=0) <= most
     others = [(*pair, s) for pair, s in wanted.items() if pair not in similarity and pair[1] >= new_from]

@@ -16,8 +16,8 @@ from stores import save_contents, save_vectors
 from strategies import TAUS, borderline_collections, by_rows, collections, examples, vectors_of
 
 from spotsigs import cluster
-from spotsigs.clustering.counting import CountingPairs
 from spotsigs.clustering.decisions import Keep, decide
+from spotsigs.clustering.in_memory import counts_by
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
 from spotsigs.outofcore.leaders import leaders_on_disk
 from spotsigs.records import MOST_PAIRS, Pairs, Vectors
@@ -121,9 +121,9 @@ def test_leaders_are_those_of_all_pairs(data, tau):
     keep, threads = data.draw(st.sampled_from(Keep)), data.draw(st.integers(1, 2))
     every, none = all_pairs(documents, of, tau), keep is Keep.none
     rule, may = drawn_rule(documents, of, tau, not none, data.draw)
-    counting = CountingPairs(every, rule, of)
+    counts = counts_by(rule, of)
     order = {"priority": priority, "removed": removed}
-    expected = cluster(every, **order, counts=counting.counts)
+    expected = cluster(every, **order, counts=counts)
     require_leaders(expected, every, in_order(n, priority, removed), removed, may)
     options = LeaderOptions(**order, rule=rule, both=none)
     rows, exact_duplicates = distinct(documents, of), ExactDuplicates(of, of)
@@ -132,7 +132,7 @@ def test_leaders_are_those_of_all_pairs(data, tau):
     assert by_rows(pairs).items() <= by_rows(every).items()
     if data.draw(st.integers(0, 9)) == 9:  # stores take most of the time
         require_same_on_disk(clusters, pairs, rows, tau, exact_duplicates, options)
-    decided, wanted = decide(pairs, clusters, keep), decide(counting.chunks(), expected, keep)
+    decided, wanted = decide(pairs, clusters, keep), decide(every, expected, keep, counts=counts)
     if not none or removed is None:  # only old documents are removed, and their decisions are final
         np.testing.assert_array_equal(decided.kept, wanted.kept)
     gone = ~decided.kept
@@ -158,8 +158,8 @@ def test_leaders_among_added_documents_are_those_of_the_pairs_with_one(data, tau
     every = Pairs.build(every.i[new], every.j[new], every.similarity[new], n)
     order, keep = {"priority": priority, "removed": removed}, data.draw(st.sampled_from(Keep))
     rule, may = drawn_rule(documents, of, tau, keep is not Keep.none, data.draw)
-    counting = CountingPairs(every, rule, of)
-    expected = cluster(every, **order, counts=counting.counts)
+    counts = counts_by(rule, of)
+    expected = cluster(every, **order, counts=counts)
     require_leaders(expected, every, in_order(n, priority, removed), removed, may)
     options = LeaderOptions(**order, rule=rule, new_from=new_from, both=keep is Keep.none)
     rows, exact_duplicates = distinct(documents, of), ExactDuplicates(of, of)
@@ -168,9 +168,8 @@ def test_leaders_among_added_documents_are_those_of_the_pairs_with_one(data, tau
     if data.draw(st.integers(0, 4)) == 4:
         require_same_on_disk(clusters, pairs, rows, tau, exact_duplicates, options)
     assert by_rows(pairs).items() <= by_rows(every).items()
-    decided, wanted = (
-        decide(*some, keep, earlier=~removed[:new_from]) for some in ((pairs, clusters), (counting.chunks(), expected))
-    )
+    decided = decide(pairs, clusters, keep, earlier=~removed[:new_from])
+    wanted = decide(every, expected, keep, counts=counts, earlier=~removed[:new_from])
     np.testing.assert_array_equal(decided.kept, wanted.kept)
 
 

@@ -35,10 +35,10 @@ def written(folder):
 def test_the_size_of_chunks_makes_no_difference(tmp_path_factory, seed, n, m, new_from, measure):
     folder, rng = tmp_path_factory.mktemp("tables"), np.random.default_rng(seed)
     pairs = random_pairs(rng, n, m)
-    stored = on_disk(folder, pairs, 3, rng).within(int(rng.integers(50, 5000)))
+    stored = on_disk(folder, pairs, 3, rng, int(rng.integers(1, 40)))
     overlap = measure and Overlap(rng.integers(5, 90, n).astype(np.uint8), measure)
     groups = cluster(pairs, clusters=list(ClusterMethod)[int(rng.integers(2))])
-    cohesions = cohesion(groups, pairs.chunks())
+    cohesions = cohesion(groups, pairs)
     of = np.maximum(np.sort(rng.integers(0, n, n)).astype(np.int32), np.arange(n, dtype=np.int32))
     exact, compared, keep = ExactDuplicates(of, of), rng.random(n) < 0.5, list(Keep)[int(rng.integers(len(Keep)))]
     decisions = decide(pairs, groups, keep, exact_duplicates=exact, compared=compared)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import naive
 import numpy as np
 import pytest
@@ -6,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import bootstrap
 from strategies import examples
 
-from spotsigs import InputError, cluster, evaluate, relative_recall
+from spotsigs import cluster, evaluate, relative_recall
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.evaluation import metrics
 from spotsigs.evaluation.documents import count_stories, of_stories, resampled_documents
@@ -106,25 +108,13 @@ def test_ends_are_percentiles_over_the_first_axis():
     np.testing.assert_allclose(metrics.percentile_interval(np.stack([values, 2 * values], 1)), [[25, 50], [975, 1950]])
 
 
-def pieces(pairs, size):
-    """Yield pairs a few at a time, once."""
-    for k in range(0, len(pairs.i), size):
-        yield pairs.i[k : k + size], pairs.j[k : k + size], pairs.similarity[k : k + size]
-
-
 def test_pairs_in_chunks_are_evaluated_as_at_once():
     pairs, truth = drawn_truth()
     whole = metrics.tallies(pairs, truth)
     assert min(whole[0].sum(), whole[1].sum()) > 5
-    np.testing.assert_array_equal(metrics.tallies(pieces(pairs, 7), truth), whole)
+    np.testing.assert_array_equal(metrics.tallies(replace(pairs, chunk_size=7), truth), whole)
     clusters = cluster(pairs)
-    assert repr(evaluate(pieces(pairs, 7), truth, clusters)) == repr(evaluate(pairs, truth, clusters))
-
-
-def test_pairs_in_chunks_need_their_clusters():
-    pairs, truth = drawn_truth()
-    with pytest.raises(InputError, match=r"^pairs in chunks are evaluated together with their clusters; give them$"):
-        evaluate(pieces(pairs, 7), truth)
+    assert repr(evaluate(replace(pairs, chunk_size=7), truth, clusters)) == repr(evaluate(pairs, truth, clusters))
 
 
 def test_intervals_do_not_depend_on_how_many_samples_are_drawn_at_once(monkeypatch):

@@ -24,8 +24,8 @@ def warned(edges, *overrides, n=300, tau=0.44, similarity=0.9, door="run", liste
     values = np.broadcast_to(similarity, len(edges)).tolist()
     pairs = pairs_of([(*edge, value) for edge, value in zip(edges, values, strict=True)], n)
     clusters = cluster(pairs, clusters=method.clusters)
-    near = near_tau(pairs.chunks(), tau)
-    sentence = warning(method, clusters, cohesion(clusters, pairs.chunks()), near, listed=listed)
+    near = near_tau(pairs, tau)
+    sentence = warning(method, clusters, cohesion(clusters, pairs), near, listed=listed)
     return method, spelled(sentence, SPELLINGS[Door[door]])
 
 
@@ -74,7 +74,7 @@ def test_pairs_that_just_reach_tau_are_warned_about():
     )
     assert warned(edges, similarity=np.linspace(0.44, 1, len(edges)))[1] == ""
     assert warned(edges[:90], similarity=0.45)[1] == ""  # too few pairs
-    assert near_tau(pairs_of(edges, 300).chunks(), None) is None
+    assert near_tau(pairs_of(edges, 300), None) is None
 
 
 def test_the_options_that_a_warning_names_work():

@@ -97,7 +97,7 @@ def test_input_that_is_replaced_with_size_and_time_kept_is_other_input(tmp_path)
     with pytest.raises(InputError, match="contains other documents"):
         run(tmp_path / "store", first)
     actual = run(tmp_path / "another", first)
-    assert named(actual.pairs.load(), actual.doc_ids) == in_memory(first, 0.5)
+    assert named(actual.pairs, actual.doc_ids) == in_memory(first, 0.5)
 
 
 def test_input_that_is_copied_elsewhere_in_time_is_the_same(tmp_path):

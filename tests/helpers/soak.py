@@ -90,7 +90,7 @@ def soak(minutes: float) -> list[tuple[float, ...]]:
                         engine,
                         memory=(WORKERS + 1) * (PROGRAM + LEAST),
                     )
-                    pairs = matched.pairs.load()
+                    pairs = matched.pairs
                     if len(pairs) < PAGES // 8 or sum(1 for _ in matched.signatures.skipped) != PAGES // 50:
                         raise RuntimeError(f"crawl {crawls} has {len(pairs)} pairs")
                 crawls += 1

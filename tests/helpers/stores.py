@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 
@@ -16,7 +16,7 @@ from spotsigs.matching.bounds import rarity_classes
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.method import Method
-from spotsigs.outofcore.pair_files import PairFiles
+from spotsigs.outofcore.pair_files import BYTES_A_MERGED_PAIR, merge_runs, stored_pairs, write_run
 from spotsigs.outofcore.pipeline import Store
 from spotsigs.records import Corpus, Document, Pairs, Vectors
 from spotsigs.signatures.blocks import Blocks
@@ -26,6 +26,7 @@ from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.storage.locations import as_path
 from spotsigs.storage.store import save_signatures, writing
+from spotsigs.storage.tasks import Job
 from spotsigs.text.visible import VisibleText
 from spotsigs.workers.engines import Serial
 
@@ -83,18 +84,16 @@ def save_contents(folder, contents):
     return folder
 
 
-def on_disk(folder, pairs, files, rng):
-    """Distribute pairs over files, each sorted."""
-    which = rng.integers(0, files, len(pairs))
-    folders = [folder / f"{number:08d}" for number in range(files)]
-    for number, one in enumerate(folders):
-        in_file = which == number
-        with writing(one, "pairs") as out:
-            out.put("i", pairs.i[in_file].astype(np.int64))
-            out.put("j", pairs.j[in_file].astype(np.int64))
-            out.put("similarity", pairs.similarity[in_file])
-            out.facts = {"pairs": int(in_file.sum())}
-    return PairFiles(tuple(folders), pairs.n)
+def on_disk(folder, pairs, files, rng, chunk_size):
+    """Return pairs that are merged from runs over which they were distributed, and read a chunk at a time."""
+    memory = BYTES_A_MERGED_PAIR * (chunk_size or 1)
+    which, job = rng.integers(0, files, len(pairs)), Job(folder=str(folder))
+    runs = [folder / "runs" / str(number) for number in range(files)]
+    for number, run in enumerate(runs):
+        some = rng.permutation(np.flatnonzero(which == number))
+        write_run(run, pairs.i[some], pairs.j[some], pairs.similarity[some])
+    job.checkpoint("pairs", work=lambda out: merge_runs(job, runs, pairs.n, Serial(), out, memory=memory))
+    return replace(stored_pairs(job.result("pairs"), pairs.n, pairs.overlap), chunk_size=chunk_size)
 
 
 def random_pairs(rng, n, m):

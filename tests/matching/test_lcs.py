@@ -42,7 +42,7 @@ def similarity(a, b, matcher):
     none = np.empty(0, np.int64)
     indptr = np.cumsum([0, len(a), len(b)])
     pages = Pages(np.concatenate([a, b]), indptr, none, none, none, none)
-    return max(matcher.compare(pages, np.zeros(2, np.int64)).r.tolist(), default=0.0)
+    return max(matcher.compare(pages, np.zeros(2, np.int64)).similarity.tolist(), default=0.0)
 
 
 # Myers' algorithm

@@ -57,7 +57,7 @@ def test_clusters_against_networkx(edges, priority):
     components = sorted(nx.connected_components(graph), key=min)
     assert [set(np.flatnonzero(clusters.labels == k).tolist()) for k in range(len(clusters.sizes))] == components
     assert clusters.representatives.tolist() == [min(members, key=priority.__getitem__) for members in components]
-    cohesions = cohesion(clusters, pairs.chunks()).of(np.arange(len(clusters.sizes)))
+    cohesions = cohesion(clusters, pairs).of(np.arange(len(clusters.sizes)))
     for k, members in enumerate(components):
         assert cohesions.pairs[k] == graph.subgraph(members).number_of_edges()
         assert cohesions.apart[k] == len(members) - 1 - graph.degree[int(clusters.representatives[k])]

@@ -20,6 +20,7 @@ from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.join_driver import Stages, rows_with_partners
 from spotsigs.matching.prefix_index import bounds_of
 from spotsigs.matching.prefix_join import self_join
+from spotsigs.outofcore import pair_files
 from spotsigs.outofcore.block_join import cut_blocks, join_store, pairs_of_blocks
 from spotsigs.outofcore.folded_rows import FoldedFile, RowJob, fold, read_folded
 from spotsigs.outofcore.vectorize import build_vectors
@@ -40,7 +41,7 @@ def joined(folder, rows, tau, memory, new_from=0, engine=None):
 def check(tmp_path_factory, documents, tau, memory, new_from):
     pairs = joined(tmp_path_factory.mktemp("j"), vectors_of(documents), tau, memory, new_from)
     expected = naive_join(documents, tau)
-    assert triples(pairs.load()) == [pair for pair in expected if pair[1] >= new_from]
+    assert triples(pairs) == [pair for pair in expected if pair[1] >= new_from]
 
 
 @examples(20, long=400)
@@ -78,7 +79,7 @@ def test_pairs_are_those_of_the_join_in_memory(tmp_path_factory, seed, tau, memo
         documents.append(row)
     rows = vectors_of(documents)
     actual = joined(tmp_path_factory.mktemp("j"), rows, tau, memory, new_from)
-    assert triples(actual.load()) == [pair for pair in triples(self_join(rows, tau)) if pair[1] >= new_from]
+    assert triples(actual) == [pair for pair in triples(self_join(rows, tau)) if pair[1] >= new_from]
 
 
 def test_classes_are_those_of_their_definition():
@@ -181,7 +182,7 @@ def written(folder):
 def test_a_join_may_stop_at_any_task(tmp_path):
     rng = np.random.default_rng(3)
     rows = csr([np.sort(rng.choice(16, 8, replace=False)) for _ in range(30)])
-    expected = triples(joined(tmp_path, rows, 0.5, 4_000).load())
+    expected = triples(joined(tmp_path, rows, 0.5, 4_000))
     files = written(tmp_path / "p")
     assert len(expected) > 3
     stops, step = 0, 1 if is_long() else 5
@@ -197,7 +198,7 @@ def test_a_join_may_stop_at_any_task(tmp_path):
         assert written(folder) == files
     assert stops > 15 // step
     names = {p.name for p in (tmp_path / "p").iterdir()}
-    assert not {"joined", "folded"} & names
+    assert names == {"job.json", "pairs"}
 
 
 @pytest.mark.long
@@ -230,10 +231,16 @@ def test_pairs_beyond_the_budget_pass_in_spans_of_rows(tmp_path, monkeypatch):
     rng = np.random.default_rng(3)
     rows = [np.sort(rng.choice(22, 20, replace=False)) for _ in range(150)]
     expected = triples(self_join(csr([*rows, *rows[:20]]), 0.7))
+    sizes, write_run = [], pair_files.write_run
+
+    def recorded(path, *columns):
+        sizes.append(len(columns[0]))
+        write_run(path, *columns)
+
+    monkeypatch.setattr(pair_files, "write_run", recorded)
     pairs = joined(tmp_path, csr([*rows, *rows[:20]]), 0.7, 100_000)
-    assert triples(pairs.load()) == expected
+    assert triples(pairs) == expected
     assert len(pairs) > 10_000
-    sizes = [len(np.load(folder / "i.npy")) for folder in pairs.folders]
     assert len(sizes) > 5
     assert max(sizes) <= 2**10
 
@@ -262,12 +269,12 @@ def test_added_documents_are_filtered_with_the_whole(tmp_path, seed):
     build_vectors(tmp_path / "v", old + new, chosen, memory=LARGE)
     actual = join_store(tmp_path / "v", tmp_path / "p", 0.4, Serial(), memory=SMALL, new_from=50)
     expected = BruteForce(tau=0.4)(Corpus(chosen(signatures_of(vectors, range(80)))))
-    assert triples(actual.load()) == [t for t in triples(expected) if t[1] >= 50]
+    assert triples(actual) == [t for t in triples(expected) if t[1] >= 50]
     assert len(actual) > 0
 
 
 def test_nothing_to_join(tmp_path):
     save_vectors(tmp_path / "v", Vectors.from_csr([0, 0, 0], []))
     actual = join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=SMALL)
-    assert len(actual.load()) == 0
-    assert len(cluster(actual.within(SMALL)).sizes) == 2
+    assert len(actual) == 0
+    assert len(cluster(actual).sizes) == 2

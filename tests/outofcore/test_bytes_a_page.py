@@ -1,35 +1,29 @@
 """Bytes of the calling process for each page once the pairs are on disk."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from stores import on_disk
 
 from spotsigs.arrays import row_blocks as spans
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide, priority
 from spotsigs.clustering.tables import write_tables
-from spotsigs.outofcore.pair_files import PairFiles
 from spotsigs.outofcore.pipeline import BYTES_A_RESULT
-from spotsigs.records import Overlap
+from spotsigs.records import Overlap, Pairs
 from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.store import opened, writing
 
 FEW, MANY = 100_000, 200_000
 TASK = 20_000
-"""Pairs in a file."""
+"""Pairs of a run, and pairs that are read at a time."""
 
 
 def pairs_on_disk(folder, i, j, n):
-    folders = [folder / f"{start:08d}" for start in range(0, len(i), TASK)]
-    for number, one in enumerate(folders):
-        part = slice(number * TASK, (number + 1) * TASK)
-        with writing(one, "pairs") as out:
-            out.put("i", i[part].astype(np.int64))
-            out.put("j", j[part].astype(np.int64))
-            out.put("similarity", np.full(len(i[part]), 0.5))
-            out.facts = {"pairs": len(i[part])}
-    return PairFiles(tuple(folders), n, memory=1 << 20, overlap=Overlap(np.ones(n, np.int32)))
+    pairs = on_disk(folder, Pairs(i, j, np.full(len(i), 0.5), n), -(-len(i) // TASK), np.random.default_rng(1), TASK)
+    return replace(pairs, overlap=Overlap(np.ones(n, np.int32)))
 
 
 def alone(n):
@@ -58,8 +52,8 @@ def peak_of(folder, make, method, keep, n):
     order = priority(keep, n, np.arange(n) if keep is Keep.longest else None)
     clusters = cluster(pairs, clusters=method, priority=order)
     del order
-    together = cohesion(clusters, pairs.chunks())
-    decisions = decide(pairs.chunks(), clusters, keep, exact_duplicates=exact_duplicates, compared=np.ones(n, np.bool_))
+    together = cohesion(clusters, pairs)
+    decisions = decide(pairs, clusters, keep, exact_duplicates=exact_duplicates, compared=np.ones(n, np.bool_))
     write_tables(folder, names, pairs, decisions, together)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

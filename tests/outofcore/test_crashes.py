@@ -37,7 +37,7 @@ if __name__ == "__main__":
         memory=1_700_000_000,
     )
     found = store.match(Jsonl(path=sys.argv[2], shard_bytes=30_000))
-    write_pairs(Path(sys.argv[3]) / "pairs.parquet", found.doc_ids, found.pairs.within(10_000_000).chunks())
+    write_pairs(Path(sys.argv[3]) / "pairs.parquet", found.doc_ids, found.pairs)
 """
 
 

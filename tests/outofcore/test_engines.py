@@ -153,12 +153,12 @@ def test_pairs_are_identical_with_a_worker_killed(engine, tmp_path, monkeypatch)
     harmful = partial(dies_second, call=block_join.join_blocks, parent=os.getpid(), marker=tmp_path / "died")
     monkeypatch.setattr(block_join, "join_blocks", harmful)
     pairs = join_store(tmp_path / "v", tmp_path / "p", 0.5, engine, memory=15_000)
-    assert triples(pairs.load()) == triples(BruteForce(tau=0.5)(Corpus(vectors)))
+    assert triples(pairs) == triples(BruteForce(tau=0.5)(Corpus(vectors)))
     assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
     content = b"".join(p.read_bytes() for p in sorted((tmp_path / "p").rglob("*.npy")))
     again = join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=15_000)
     assert b"".join(p.read_bytes() for p in sorted((tmp_path / "q").rglob("*.npy"))) == content
-    np.testing.assert_array_equal(again.load().i, pairs.load().i)
+    np.testing.assert_array_equal(again.i, pairs.i)
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +213,7 @@ def test_tasks_name_their_files_for_workers_in_other_folders(tmp_path, monkeypat
     vectors = edited_copies(7)
     save_vectors("v", vectors)
     expected = triples(BruteForce(tau=0.5)(Corpus(vectors)))
-    assert triples(join_store("v", "p", 0.5, Elsewhere(), memory=15_000).load()) == expected
+    assert triples(join_store("v", "p", 0.5, Elsewhere(), memory=15_000)) == expected
     collection = written(tmp_path / "x.jsonl", stories(30))
     segments.extract_segments("s", collection, *PARTS[:2], Elsewhere())
     assert segments.finished_segments(tmp_path / "s").sizes().sum() == 30

@@ -132,7 +132,7 @@ def content(folder):
 
 
 def facts(matched):
-    return named(matched.pairs.load(), matched.doc_ids)
+    return named(matched.pairs, matched.doc_ids)
 
 
 def test_locations_are_paths_or_urls(tmp_path):
@@ -167,7 +167,7 @@ def test_a_whole_store_elsewhere_is_the_local_one(tmp_path, where, request):
         run(tmp_path / f"of{k}", page, 0.3, crossed=True, against=store) for k, store in enumerate(stores_of_both)
     ]
     assert facts(queried[0]) == facts(queried[1])
-    assert ("p3", "p3", 1.0) in named(queried[0].pairs.load(), queried[0].doc_ids)
+    assert ("p3", "p3", 1.0) in named(queried[0].pairs, queried[0].doc_ids)
 
 
 def test_a_store_is_copied_once_while_it_is_used(memory, monkeypatch):

@@ -114,7 +114,7 @@ class Stores(RuleBasedStateMachine):
         new = bool(self.model) and list(self.model) != [batch]
         add = new or batch in self.model
         matched = match_on_disk(self.store, self.collection(batch), *PARTS, tau, Serial(), memory=MEMORY, add=add)
-        return named(matched.pairs.load(), matched.doc_ids)
+        return named(matched.pairs, matched.doc_ids)
 
     def done(self, batch):
         self.model.setdefault(batch, ROWS[batch * BATCH : (batch + 1) * BATCH])
@@ -171,7 +171,7 @@ class Stores(RuleBasedStateMachine):
     @rule(tau=st.sampled_from([0.3, 0.5, 0.9]))
     def joined(self, tau):
         matched = match_on_disk(self.store, None, *PARTS, tau, Serial(), memory=MEMORY)
-        assert named(matched.pairs.load(), matched.doc_ids) == expected(self.rows(), tau)
+        assert named(matched.pairs, matched.doc_ids) == expected(self.rows(), tau)
 
     @precondition(lambda self: self.begun is None)
     @rule(seed=st.integers(0, 2**32))
@@ -185,7 +185,7 @@ class Stores(RuleBasedStateMachine):
         path.write_bytes(content)
         try:
             matched = match_on_disk(self.store, None, *PARTS, 0.4, Serial(), memory=MEMORY)
-            assert named(matched.pairs.load(), matched.doc_ids) == expected(self.rows(), 0.4)
+            assert named(matched.pairs, matched.doc_ids) == expected(self.rows(), 0.4)
         except InputError as error:
             self.require(str(self.store) in str(error), error)
         finally:

@@ -31,7 +31,7 @@ def test_both_ways_give_the_same_record(tmp_path, sets):
     parts = dict(zip(("text", "signature", "idf_filter"), PARTS, strict=True))
     one = Method(**parts, matcher=BruteForce(tau=0.4), sets=sets).match(collection, Serial())
     other = match_on_disk(tmp_path / "s", collection, *PARTS, 0.4, Serial(), memory=MEMORY, sets=sets)
-    pairs, loaded = one.pairs, other.pairs.load()
+    pairs, loaded = one.pairs, other.pairs
     for name in ("i", "j", "similarity", "shared", "union"):
         np.testing.assert_array_equal(getattr(pairs, name), getattr(loaded, name))
     assert len(pairs) > 10
@@ -135,9 +135,11 @@ def test_workers_that_do_not_fit_are_left_out(monkeypatch):
 
 SCRIPT = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from data.collections.wt10g_like import Wt10gLike
 from spotsigs.outofcore.block_join import join_store
+from spotsigs.outofcore.pair_files import pairs_at_a_time
 from spotsigs.workers.engines import Serial
 from spotsigs.outofcore.vectorize import build_vectors
 from spotsigs.outofcore.pipeline import data_budget
@@ -150,8 +152,9 @@ budget = data_budget(memory)
 segments = Blocks(tuple(sorted((folder / "s").iterdir())))
 stored = build_vectors(folder / "v", segments, IdfFilter(idf_min=0), memory=budget)
 pairs = join_store(folder / "v", folder / "p", 0.5, Serial(), memory=budget)
-cluster(pairs.within(budget))
-write_pairs(folder / "pairs.parquet", stored.doc_ids, pairs.within(budget // 16).chunks())
+pairs = replace(pairs, chunk_size=pairs_at_a_time(budget // 16))
+cluster(pairs)
+write_pairs(folder / "pairs.parquet", stored.doc_ids, pairs)
 peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
 print(len(pairs), pairs.counters["tasks"], int(peak.split()[1]) * 1024)  # getrusage returns a larger peak of the parent
 """

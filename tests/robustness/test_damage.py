@@ -31,7 +31,7 @@ def made(tmp_path_factory):
     collection = written(folder / "x.jsonl", rows)
     matched = match_on_disk(folder / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY)
     page = written(folder / "page.jsonl", rows[7:8])
-    return collection, folder / "store", named(matched.pairs.load(), matched.doc_ids), page, pairs_of_page(folder, page)
+    return collection, folder / "store", named(matched.pairs, matched.doc_ids), page, pairs_of_page(folder, page)
 
 
 def pairs_of_page(folder, page):
@@ -56,7 +56,7 @@ def outcome(folder, page, collection, tau):
 
 
 def pairs_of(matched):
-    return named(matched.pairs.load(), matched.doc_ids)
+    return named(matched.pairs, matched.doc_ids)
 
 
 def flip(path, index, bit):
@@ -157,7 +157,7 @@ if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     store = Store(folder=Path(sys.argv[2]), method=Method().at(0.5), memory=2 * 10**9)
     found = store.match(Folder(path=sys.argv[1], shard_bytes=1))
-    print(len(found.signatures.folders), len(found.pairs.load()))
+    print(len(found.signatures.folders), len(found.pairs))
 """
 
 

@@ -43,7 +43,7 @@ def work(folder, name, *, add=False, at="work", base=None):
 
     collection = Jsonl(path=str((base or folder) / f"{name}.jsonl"), shard_bytes=20_000)
     matched = match_on_disk(folder / at / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY, add=add)
-    return named(matched.pairs.load(), matched.doc_ids)
+    return named(matched.pairs, matched.doc_ids)
 
 
 def attempt(folder, denied, base):

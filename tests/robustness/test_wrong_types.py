@@ -97,7 +97,6 @@ RIGHT = {
     "Pairs.at": {"tau": 0.5},
     "Pairs.where": {"keep": np.array([True])},
     "Pairs.to_pandas": {},
-    "Pairs.load_if_fits": {},
     "Pairs.chunks": {},
     "Truth": {"labels": np.array([0, -1])},
     "Truth.from_clusters": {"clusters": ["a", None]},

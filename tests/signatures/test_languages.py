@@ -226,7 +226,7 @@ def test_languages_on_disk_with_added_pages(tmp_path):
             duplicates=Sameness.text,
         )
     everything = spotsigs.near_duplicates([*pages.values(), *new.values()])
-    assert by_rows(actual.pairs.load()) == by_rows(everything)
+    assert by_rows(actual.pairs) == by_rows(everything)
     assert list(by_rows(everything)) == [(0, 3), (1, 4)]
     assert actual.signatures.in_shingles() == 2
     assert Store.open(tmp_path / "store").method.signature == scheme

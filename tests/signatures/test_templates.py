@@ -440,7 +440,7 @@ def test_on_disk_equals_in_memory(tmp_path, monkeypatch):
     actual = matched(tmp_path / "run", collection)
     signatures = extract(collection, VisibleText(), SCHEME, Serial())
     expected = named(BruteForce(tau=0.15)(Corpus(IdfFilter(idf_min=0.0)(signatures))), signatures.doc_ids)
-    assert named(actual.pairs.load(), actual.doc_ids) == expected
+    assert named(actual.pairs, actual.doc_ids) == expected
     assert len(expected) == 21  # each story's three versions, and no two stories for their template
     folder = tmp_path / "run" / "refined"
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
@@ -456,8 +456,8 @@ def test_new_against_old_equals_the_full_run(tmp_path):
     matched(tmp_path / "store", old)
     added = matched(tmp_path / "store", new, add=True)
     full = matched(tmp_path / "full", written(tmp_path / "all.jsonl", range(21)))
-    expected = {pair for pair in named(full.pairs.load(), full.doc_ids) if max(map(int, pair[:2])) >= 3}
-    assert named(added.pairs.load(), added.doc_ids) == expected
+    expected = {pair for pair in named(full.pairs, full.doc_ids) if max(map(int, pair[:2])) >= 3}
+    assert named(added.pairs, added.doc_ids) == expected
 
 
 def test_too_little_memory_for_the_pages(tmp_path):
