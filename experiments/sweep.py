@@ -160,6 +160,7 @@ class SweepSummary(Callback):
 
     def on_multirun_start(self, config: Any, **_: Any) -> None:
         """Name the folder of the sweep by its overrides, and remove the list of an earlier sweep."""
+        sys.stderr.write("composing the cells of the sweep\n")
         name = (
             variant(without_repeated_defaults(config.hydra.overrides.task, config.hydra.runtime.choices)) or "defaults"
         )
@@ -190,8 +191,7 @@ class SweepSummary(Callback):
                 file.write(json.dumps(job) + "\n")
 
     def on_multirun_end(self, config: Any, **_: Any) -> None:
-        """Write and print the table; draw the figure."""
-        from experiments.harness.cells import write_cells
+        """Print the table, write it with the cells, and draw the figure."""
         from experiments.show.sweep import swept_keys, typed, write_sweep
 
         folder = Path(os.environ.pop(SWEEP))
@@ -209,7 +209,6 @@ class SweepSummary(Callback):
             words = typed(job)
             label = " ".join(f"{key}={words[key]}" for key in swept if key in words)
             cells.append(row | {"method": label or row["method"]})
-        write_cells(folder, cells)
         for text in write_sweep(folder, finished, cells):
             sys.stdout.write(f"{text}\n")
             sys.stdout.flush()

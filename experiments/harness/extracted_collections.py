@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from data.truth import WithTruth, read_truth, truth_of
+from experiments.harness.finished_cells import PatientProcesses
 from experiments.harness.used_code import checksum_of_source
 from spotsigs.clustering.in_memory import Extracted, SharedJoin
 from spotsigs.contracts import Shard, SignatureScheme, VectorCollection
@@ -25,7 +26,7 @@ from spotsigs.signatures.extract import concatenate, extract, extract_shard, tex
 from spotsigs.storage.exact_duplicates import ExactDuplicates, Sameness
 from spotsigs.storage.store import fingerprint, load_signatures, opened, save_signatures
 from spotsigs.storage.tasks import run_tasks
-from spotsigs.workers.engines import Engine
+from spotsigs.workers.engines import Engine, Processes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +140,8 @@ class Computed(Engine):
 
 def read_together(sources: Sequence[Source], folder: Path, engine: Engine) -> list[Stored]:
     """Extract several sources into a folder, or open them there; those of one collection in one pass."""
+    if isinstance(engine, Processes):
+        engine = PatientProcesses(workers=engine.workers)
     paths = [_path(source, folder) for source in sources]
     known = {path: fingerprint(path) for path in paths if _is_stored(path)}
     groups: dict[str, list[tuple[Source, Path]]] = {}

@@ -6,11 +6,11 @@ import hashlib
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, ClassVar, TypeVar
 
 from experiments.harness.machine_load import Patience
@@ -170,6 +170,26 @@ def is_worth_a_pool(costs: Sequence[float], workers: int) -> bool:
     processes = Processes(workers=workers).processes
     in_parallel = max([*costs, sum(costs) / max(processes, 1)], default=0.0)
     return processes > 1 and sum(costs) - in_parallel > START_SECONDS / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatientProcesses(Processes):
+    """Worker processes that are started only if they save more time than their start takes.
+
+    The first two tasks run in the calling process: one loads the kernels, and the other shows what a task takes.
+    """
+
+    def map(self, function: Callable[[TaskT], ResultT], tasks: Iterable[TaskT]) -> Generator[ResultT, None, None]:
+        """Yield ``function(task)`` for every task, in task order."""
+        waiting, seconds = list(tasks), 0.0
+        for task in waiting[:2]:
+            began = process_time()
+            result = function(task)
+            seconds = process_time() - began
+            yield result
+        rest = waiting[2:]
+        worth = is_worth_a_pool([seconds] * len(rest), self.workers)
+        yield from super().map(function, rest) if worth else map(function, rest)
 
 
 def alone(task: Callable[[], ResultT], limit: float | None = None) -> ResultT | None:

@@ -63,8 +63,14 @@ def checksum_of(*modules: str) -> str:
     digest = hashlib.sha256()
     for path in used_files(*modules):
         name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
-        digest.update(name.encode() + path.read_bytes())
+        digest.update(name.encode() + _content(path))
     return digest.hexdigest()
+
+
+@cache
+def _content(path: Path) -> bytes:
+    """Return the bytes of a file, which the checksums of several cells have in common."""
+    return path.read_bytes()
 
 
 def checksum_of_cell(method: Any, collection: Any) -> str:
@@ -88,12 +94,16 @@ def _beside(folder: Path) -> Iterator[Path]:
 
 def _file_of(name: str) -> Path | None:
     """Return the file of a module; that of another package only if it was imported."""
-    package = name.partition(".")[0]
-    if package in PACKAGES:
-        path = ROOT.joinpath(*name.split("."))
-        return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+    if name.partition(".")[0] in PACKAGES:
+        return _file_of_checkout(name)
     file = getattr(sys.modules.get(name), "__file__", None)
     return None if file is None else Path(file)
+
+
+@cache
+def _file_of_checkout(name: str) -> Path | None:
+    path = ROOT.joinpath(*name.split("."))
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 
 
 @cache

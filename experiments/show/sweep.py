@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.claims.published import published_row
+from experiments.harness.cells import write_cells
 from experiments.show.table1_row import ROW
 from experiments.show.tables import MEASURED, PUBLISHED, QUALITY, TIMES, Column, Table, band_text
-from spotsigs.reports.output_files import write_json
+from spotsigs.reports.output_files import read_json, write_json
 from spotsigs.runs.provenance import provenance
 from spotsigs.runs.summary import shown_path
 
@@ -33,13 +34,15 @@ Row = dict[str, Any]
 
 
 def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]], cells: Sequence[Row]) -> Iterator[str]:
-    """Write the table of a sweep and yield it; then draw its figure and yield the paths.
+    """Yield the table of a sweep; then write it, the cells and the figure, and yield the paths.
+
+    A folder that has the same table by the same code keeps its files.
 
     Parameters
     ----------
     folder : Path
-        Receives ``sweep.csv``, ``sweep.json``, ``sweep.md`` and ``sweep.tex``; ``quality.svg``, ``quality.png`` and
-        ``quality.csv`` if the sweep has several thresholds and truth.
+        Receives ``sweep.csv``, ``sweep.json``, ``sweep.md`` and ``sweep.tex``, ``cells.csv`` and ``cells.parquet``;
+        ``quality.svg``, ``quality.png`` and ``quality.csv`` if the sweep has several thresholds and truth.
     jobs : sequence of mapping
         ``words``, the overrides, and ``folder`` of each finished cell.
     cells : sequence of dict
@@ -47,14 +50,34 @@ def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]], cells: Sequence
     """
     swept = swept_keys(jobs)
     table = sweep_table(folder, jobs, cells)
-    table.write(folder, "sweep")
-    names = [column.name for column in table.columns]
-    rows = [{name: row.get(name) for name in names} for row in table.rows]
-    write_json(folder / "sweep.json", {"caption": table.caption, "rows": rows} | provenance())
     yield f"\n{table.text()}\n"
-    if drawn := _draw(folder, table, swept):
-        yield f"figure: {shown_path(drawn)}"
+    names = [column.name for column in table.columns]
+    rows = [{name: _defined(row.get(name)) for name in names} for row in table.rows]
+    about = {"caption": table.caption, "rows": rows} | provenance()
+    figure = folder / "quality.png" if _has_curve(table) else None
+    if not _is_written(folder, about, figure):
+        (folder / "sweep.json").unlink(missing_ok=True)
+        table.write(folder, "sweep")
+        write_cells(folder, cells)
+        if figure is not None:
+            _draw(folder, table, swept)
+        write_json(folder / "sweep.json", about)  # the last file, which states that the others are complete
+    if figure is not None:
+        yield f"figure: {shown_path(figure)}"
     yield f"sweep: {shown_path(folder)}"
+
+
+def _defined(value: Any) -> Any:
+    """Return a figure, None if it is undefined."""
+    return None if value != value else value
+
+
+def _is_written(folder: Path, about: Mapping[str, Any], figure: Path | None) -> bool:
+    """Return whether a folder has a table and a figure that the same code made of the same cells."""
+    if about["dirty"] or not (folder / "sweep.json").is_file() or (figure is not None and not figure.is_file()):
+        return False
+    before = read_json(folder / "sweep.json")
+    return all(before.get(key) == value for key, value in about.items() if key != "command")
 
 
 def sweep_table(folder: Path, jobs: Sequence[Mapping[str, Any]], cells: Sequence[Row]) -> Table:
@@ -145,17 +168,21 @@ def _method(row: Row, swept: Sequence[str]) -> tuple[Any, ...]:
     return tuple(row[key] for key in swept if key != "tau")
 
 
-def _draw(folder: Path, table: Table, swept: Sequence[str]) -> Path | None:
-    """Draw F1, precision and recall over tau, a panel for each method; None without several thresholds or truth.
+def _has_curve(table: Table) -> bool:
+    """Return whether a table has several thresholds, and truth."""
+    measured = [row for row in table.rows if row["row"] == MEASURED and row["f1"] is not None]
+    return len({row["tau"] for row in measured} - {None}) > 1
+
+
+def _draw(folder: Path, table: Table, swept: Sequence[str]) -> None:
+    """Draw F1, precision and recall over tau, a panel for each method.
 
     Methods are in order of their best F1; the interval of F1 is a band, the published F1 a star or a line.
     """
-    rows = [dict(row) for row in table.rows if row["f1"] is not None]
-    if len({row["tau"] for row in rows if row["row"] == MEASURED} - {None}) < 2:
-        return None
     from experiments.show.by_method import draw_by_method
     from experiments.show.figures import Mark
 
+    rows = [dict(row) for row in table.rows if row["f1"] is not None]
     marks: dict[str, list[Mark]] = {}
     for row in rows:
         row["method"] = ", ".join(map(str, _method(row, swept))) or "F1"
@@ -165,4 +192,3 @@ def _draw(folder: Path, table: Table, swept: Sequence[str]) -> Path | None:
     measured = [row for row in rows if row["row"] == MEASURED]
     lines = {"F1": "f1", "precision": "precision", "recall": "recall"}
     draw_by_method(folder / "quality", measured, lines, marks=marks)
-    return folder / "quality.png"
