@@ -1,6 +1,7 @@
-"""The evaluator of cells: a collection is read once, joined once for all thresholds, and each cell evaluated.
+"""The evaluator: two tasks that turn extracted pages and a method into cells, with one join for all thresholds.
 
-Joins are spread over worker processes, the largest first; what is timed runs alone, in a process of its own.
+`RunCells` also writes the files of a run, for ``run.py`` and sweeps; `QualityCells` returns samples of the bootstrap,
+for studies and comparisons. Both are called in any process, see `experiments.harness.finished_cells.spread`.
 """
 
 from __future__ import annotations
@@ -32,11 +33,21 @@ from spotsigs.contracts import VectorCollection
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import MEASURES, Interval, percentile_interval
 from spotsigs.method import Method
-from spotsigs.records import FloatArray
+from spotsigs.records import FloatArray, Pairs, Truth
 from spotsigs.runs.provenance import provenance
 from spotsigs.runs.result import Result
 from spotsigs.runs.runner import execute
 from spotsigs.runs.stages import Run
+
+ALL_REPORTED = (0.0,)
+"""A threshold that all reported pairs reach, in place of several; see `PairsOfLevels.of`."""
+
+JOIN_SECONDS = 4e-7
+"""Estimated core seconds of a join at threshold 1, for each distinct signature of a page; lower ones take longer."""
+CELL_SECONDS = 0.1
+"""Estimated core seconds in which a cell is evaluated."""
+LOWEST_TAU = 0.05
+"""Threshold below which joins take hardly longer."""
 
 
 def resampled_intervals(collection: Any, result: Result) -> dict[str, Interval]:
@@ -54,7 +65,7 @@ def resampled_intervals(collection: Any, result: Result) -> dict[str, Interval]:
     if truth is None:
         return {}
     levels = Levels.of(truth, sites_of(collection, matched.doc_ids))
-    averages = crossed_averages(PairsOfLevels.of(matched.pairs, truth, levels, [0.0]), levels.drawn(RESAMPLES))
+    averages = crossed_averages(PairsOfLevels.of(matched.pairs, truth, levels, ALL_REPORTED), levels.drawn(RESAMPLES))
     return intervals_of(averages[..., 0])
 
 
@@ -96,32 +107,45 @@ class QualityCells(CellTask):
             best threshold; if `compared`, F1 in the samples of `experiments.resample.held_out_f1`: ``held_out``, at
             thresholds chosen on other pages, and ``default``, at the threshold of the method.
         """
-        stored, method, taus = self.stored, self.method, self.taus
+        stored, method = self.stored, _on_one_thread(self.method)
+        require(
+            method.tau is not None or not self.taus, f"{method.matcher.label} has no threshold to draw a curve over"
+        )
         join, truth = stored.prepare_join(method), stored.truth(judged=True)
-        thresholds: list[float | None] = list(taus) or [None]
-        has_curve = method.tau is not None or thresholds == [None]
-        require(has_curve, f"{method.matcher.label} has no threshold to draw a curve over")
-        serial = replace(method, matcher=method.matcher.with_threads(1))
         levels = Levels.of(truth, sites_of(stored.source.collection, stored.signatures().doc_ids))
         drawn = levels.drawn(RESAMPLES)
-        cells, crossed, apart, best = [], [], [], None
-        for tau in thresholds:
-            matched = join.match(serial.at(tau).matcher)
-            apart.append(PairsOfLevels.of(matched.pairs, truth, levels, [0.0]))
-            crossed.append(crossed_averages(apart[-1], drawn)[..., 0])
-            result = Result.of(serial.at(tau), self.data, stored.source.collection, matched, truth=truth)
-            cells.append(result.described(ChoiceNames()))
-            cells[-1]["intervals"] |= intervals_of(crossed[-1])
-            if self.listed and (best is None or np.nan_to_num(cells[-1]["f1"]) > best[0]):
-                best = np.nan_to_num(cells[-1]["f1"]), matched.pairs
-        value = {"cells": cells, "sited": levels.sited, "crossed": np.round(np.stack(crossed, axis=-1), 6).tolist()}
-        if self.compared:
-            if method.matcher.nested and taus:
-                lowest = join.match(serial.at(thresholds[0]).matcher)
-                apart = [PairsOfLevels.of(lowest.pairs, truth, levels, taus)]
-            own = PairsOfLevels.of(join.match(serial.matcher).pairs, truth, levels, [0.0])
-            value |= {"held_out": held_out_f1(apart).tolist(), "default": f1_of_samples(own).tolist()}
-        return value | {"best": None if best is None else [best[1].i.tolist(), best[1].j.tolist()]}
+        cells: list[dict[str, Any]] = []
+        samples: list[FloatArray] = []
+        reported: list[Pairs] = []
+        taus: list[float | None] = [*self.taus] or [None]
+        for tau in taus:
+            at_tau = method.at(tau)
+            matched = join.match(at_tau.matcher)
+            pairs = PairsOfLevels.of(matched.pairs, truth, levels, ALL_REPORTED)
+            averages = crossed_averages(pairs, drawn)[..., 0]
+            cell = Result.of(at_tau, self.data, stored.source.collection, matched, truth=truth).described(ChoiceNames())
+            cell["intervals"] |= intervals_of(averages)
+            cells.append(cell)
+            samples.append(averages)
+            reported.append(matched.pairs)
+        crossed = np.round(np.stack(samples, axis=-1), 6).tolist()
+        value = {"cells": cells, "sited": levels.sited, "crossed": crossed, "best": None}
+        if self.listed:
+            best = reported[int(np.argmax([np.nan_to_num(float(cell["f1"])) for cell in cells]))]
+            value["best"] = [best.i.tolist(), best.j.tolist()]
+        return value | (self._in_comparison(join, reported, truth, levels) if self.compared else {})
+
+    def _in_comparison(
+        self, join: SharedJoin, reported: Sequence[Pairs], truth: Truth, levels: Levels
+    ) -> dict[str, list[float]]:
+        """Return F1 in the samples of a comparison, at thresholds chosen on other pages and at that of the method."""
+        method = _on_one_thread(self.method)
+        if method.matcher.nested and self.taus:  # the pairs at the lowest threshold have those at all others
+            every = [PairsOfLevels.of(reported[0], truth, levels, self.taus)]
+        else:
+            every = [PairsOfLevels.of(pairs, truth, levels, ALL_REPORTED) for pairs in reported]
+        default = PairsOfLevels.of(join.match(method.matcher).pairs, truth, levels, ALL_REPORTED)
+        return {"held_out": held_out_f1(every).tolist(), "default": f1_of_samples(default).tolist()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,23 +164,32 @@ class RunCells:
     def __call__(self) -> list[Cell | Exception]:
         """Run the cells; return the figures of each, or its error."""
         join = self.stored.prepare_join(self.methods[0], self.seconds)
-        return [self._run(k, join) for k in range(len(self.runs))]
+        cells = zip(self.methods, self.runs, self.about, strict=True)
+        return [self._run(method, run, about, join) for method, run, about in cells]
 
-    def _run(self, k: int, join: SharedJoin) -> Cell | Exception:
-        method, run, contended = self.methods[k], self.runs[k], self.threads is not None
-        if self.threads is not None and getattr(method.matcher, "threads", 1) is None:
+    def _run(self, method: Method, run: Run, about: Mapping[str, str], join: SharedJoin) -> Cell | Exception:
+        contended = self.threads is not None
+        if self.threads is not None and getattr(method.matcher, "threads", 1) is None:  # the user set no number
             method = replace(method, matcher=method.matcher.with_threads(self.threads))
         try:
             intervals = partial(resampled_intervals, run.collection)
-            result = execute(method, run, contended=contended, join=join, about=self.about[k], intervals=intervals)
+            result = execute(method, run, contended=contended, join=join, about=about, intervals=intervals)
             return cell_of(result.described(run.spelling), seed=run.seed, commit=self.commit, contended=contended)
         except Exception as error:  # noqa: BLE001 - the other cells run
             return _sent(error)
 
 
 def cost_of(stored: Stored, tau: float, count: int) -> float:
-    """Return the estimated seconds of a join at a threshold, which grow with the signatures, and of its cells."""
-    return 4e-7 * stored.occurrences / max(tau, 0.05) + 0.1 * count
+    """Return the estimated seconds of a join at its lowest threshold and of the `count` cells that share it.
+
+    They decide the order of the joins, and whether worker processes are started.
+    """
+    return JOIN_SECONDS * stored.occurrences / max(tau, LOWEST_TAU) + CELL_SECONDS * count
+
+
+def _on_one_thread(method: Method) -> Method:
+    """Return a method whose kernels use one thread, since tasks run side by side."""
+    return replace(method, matcher=method.matcher.with_threads(1))
 
 
 def _sent(error: Exception) -> Exception:

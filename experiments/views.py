@@ -10,7 +10,7 @@ from typing import Any
 from experiments.claims.facts import Fact
 from experiments.harness.timing import quotient
 from experiments.show.by_method import finite, interval_of
-from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
+from experiments.show.figures import Mark, Panel, Point, draw_bars, draw_dots, draw_lines
 from experiments.show.tables import TIMES, TITLES, Column, titled
 from spotsigs.errors import require
 
@@ -20,8 +20,13 @@ Row = Mapping[str, Any]
 LOWEST, HIGHEST = "lowest", "highest"
 """Values of a column in `FactView.of`: the lowest and the highest of the rows that have the other values."""
 
+DOTS, BARS = "dots", "bars"
+
 SHARED = ("collection", "data_seed", "of", "panel", "tau", "threads", "l")
 """Columns in which the two rows of a ratio agree unless `FactView.over` has them."""
+
+SHAPES = "lines", DOTS, BARS
+"""Shapes of a figure."""
 
 FIRST_HIDDEN = ("difference", "difference_low", "difference_high", "p", "p_holm", "contended", "program", "typed")
 """First columns of a table that the csv alone has."""
@@ -157,8 +162,9 @@ class View:
     # Formats of the names of lines and panels, of the columns of a row and ``measure``, the title of y.
     series: str = "{of}"
     panel: str = "{collection}"
-    # Draw a line of text for each series, with a dot at x of its best threshold and the interval, instead of lines.
-    dots: bool = False
+    # ``lines``; ``dots``: a line of text for each series, with a dot at x of its best threshold and the interval; or
+    # ``bars`` of a single panel.
+    shape: str = "lines"
     # Groups and keys, and the values at which all methods run for this figure.
     grid: dict[str, list[Any]] = field(default_factory=dict)
     # Attributes of `Panel`, the same for all; ``of`` has attributes of single panels by their name, and ``columns`` the
@@ -171,6 +177,9 @@ class View:
     marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     omitted: list[str] = field(default_factory=list)  # collections that are not drawn if there are others
 
+    def __post_init__(self) -> None:
+        require(self.shape in SHAPES, f"a figure has the shape {' or '.join(SHAPES)}, got {self.shape!r}")
+
     def drawn(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         """Return the rows that the figure has."""
         return [row for row in rows if row["collection"] not in self.omitted] or rows
@@ -178,21 +187,21 @@ class View:
     def points(self, rows: Iterable[Row]) -> Iterator[Point]:
         """Yield the points of rows that have a value of y; a row without one of x is a level line."""
         known = list(rows)
-        level = [] if self.dots else sorted({row[self.x] for row in known} - {None})
+        level = [] if self.shape == DOTS else sorted({row[self.x] for row in known} - {None})
         groups: dict[Any, list[Point]] = {}
         for row in known:
             for title, key in self.y.items():
-                if not self.dots and key not in row:
+                if self.shape != DOTS and key not in row:
                     continue
-                names, of = {**row, "measure": title}, self.x if self.dots else key
+                names, of = {**row, "measure": title}, self.x if self.shape == DOTS else key
                 low, high = interval_of(row, of)
-                x_low, x_high = (None, None) if self.dots else interval_of(row, self.x)
+                x_low, x_high = (None, None) if self.shape == DOTS else interval_of(row, self.x)
                 for x in level if row[self.x] is None else [row[self.x]]:
                     point = Point(
                         panel=self.panel.format(**names),
                         series=self.series.format(**names),
                         x=finite(x),
-                        y=0 if self.dots else finite(row[key]),
+                        y=0 if self.shape == DOTS else finite(row[key]),
                         low=low,
                         high=high,
                         x_low=x_low,
@@ -206,14 +215,19 @@ class View:
         """Draw rows and write the files of a figure."""
         points = list(self.points(rows))
         panels = [
-            Panel(name=name, marks=[Mark(**mark) for mark in self.marks.get(name, [])], **self._axes(name))
+            Panel(name=name, marks=self._marks(name, rows[0]), **self._axes(name))
             for name in dict.fromkeys(point.panel for point in points)
         ]
-        if self.dots:
+        if self.shape == DOTS:
             draw_dots(path, panels, points)
+        elif self.shape == BARS:
+            draw_bars(path, panels[0], points)
         else:
             computed = self.lines.get("computed", ())
             draw_lines(path, panels, points, columns=self.axes.get("columns"), computed=computed)
+
+    def _marks(self, panel: str, row: Row) -> list[Mark]:
+        return [Mark(**mark | {"label": mark["label"].format(**row)}) for mark in self.marks.get(panel, [])]
 
     def _axes(self, panel: str) -> dict[str, Any]:
         shared = {key: value for key, value in self.axes.items() if key not in ("of", "columns")}

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -226,10 +227,12 @@ def code_of(experiment: str) -> tuple[str, ...]:
     text = own.read_text(encoding="utf-8")
     paths = [own]
     for group, usual in (("matcher", "spotsigs"), ("signature", "spotsigs"), ("text", "visible"), ("data", "gold")):
-        named = {usual, *re.findall(r"[\w]+", text)}
-        paths += [path for path in sorted((CONF / group).glob("*.yaml")) if path.stem in named]
-    targets = [re.search(r"_target_: ([\w.]+)\.\w+", path.read_text(encoding="utf-8")) for path in paths]
-    modules = sorted({*EVERY, *(target[1] for target in targets if target is not None)})
+        words = {usual, *re.findall(r"[\w]+", text)}
+        paths += [path for path in sorted((CONF / group).glob("*.yaml")) if path.stem in words]
+    modules_of = (
+        re.findall(r"(?:_target_|function|added): ([\w.]+)\.\w+", path.read_text(encoding="utf-8")) for path in paths
+    )
+    modules = sorted({*EVERY, *chain.from_iterable(modules_of)})
     return tuple(path.relative_to(ROOT).as_posix() for path in sorted({*paths, *used_files(*modules)}))
 
 

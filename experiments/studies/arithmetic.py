@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.claims.published import published
-from experiments.config import Experiment, Settings
 from experiments.harness.printed_algorithm import algorithm1, similarity
 from experiments.harness.study import Work
-from experiments.show.tables import Column, Table
+from experiments.studies.computed import Computed
 from spotsigs.matching.algorithm1 import COUNTERS, SpotSigs
 from spotsigs.matching.partitions import partition_boundaries
+from spotsigs.method import Method
 from spotsigs.records import Vectors
 from spotsigs.runs.provenance import MIB
 from spotsigs.signatures import spots
@@ -36,32 +36,19 @@ OBAMA_SPOTS = "a:rally:kick a:weeklong:campaign the:south:carolina the:record:st
 OBAMA_SPOTS += "the:internet:designed is:designed:play"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Arithmetic(Experiment):
-    """Statements of the sources that are computed without data."""
-
-    def __call__(self, settings: Settings) -> str:
-        """Write the facts and a table of the partition counts; return the table as text."""
-        work = Work.begin(self.results, settings)
-        work.facts([*_partitions(), *_memory(), *_lsh_tables(), *examples(), *_against_itself()])
-        columns = [
-            Column(name="tau", title="τ", form="g"),
-            Column(name="published", title="Published", form=",.0f"),
-            Column(name="paper", title="The paper's formula", form=",.0f"),
-            Column(name="prototype", title="The prototype's buckets", form=",.0f"),
-            Column(name="prototype_exact", title="The same, exact arithmetic", form=",.0f"),
-        ]
-        rows = [
-            {
-                "tau": tau,
-                "published": count,
-                "paper": len(partition_boundaries(tau)),
-                "prototype": len(partition_boundaries(tau, convention="prototype")),
-                "prototype_exact": len(partition_boundaries(tau, convention="prototype", exact=True)),
-            }
-            for tau, count in ((1.0, 501), (0.9, 41), (0.1, 3))
-        ]
-        return work.table(Table(caption="Partitions for ρ = 1,000", columns=columns, rows=rows), "partition_counts")
+def arithmetic(work: Work, methods: Mapping[str, Method]) -> Computed:
+    """Return the statements of the sources that are computed without data, and a row for each partition count."""
+    rows = [
+        {
+            "tau": tau,
+            "published": count,
+            "paper": len(partition_boundaries(tau)),
+            "prototype": len(partition_boundaries(tau, convention="prototype")),
+            "prototype_exact": len(partition_boundaries(tau, convention="prototype", exact=True)),
+        }
+        for tau, count in ((1.0, 501), (0.9, 41), (0.1, 3))
+    ]
+    return Computed(rows, [*_partitions(), *_memory(), *_lsh_tables(), *examples(), *_against_itself()])
 
 
 def _partitions() -> list[Fact]:

@@ -21,7 +21,7 @@ from experiments.harness.study import Work
 from experiments.resample import resampled_fact
 from experiments.show.by_method import finite
 from experiments.studies.compared_methods import OnCollection, TableOfMethods
-from experiments.views import FactView, View
+from experiments.views import DOTS, FactView, View
 from spotsigs.errors import InputError, require
 from spotsigs.method import Method
 from spotsigs.options import plain
@@ -220,7 +220,7 @@ class MethodComparison(Experiment):
         return {label: curves[label] for label in methods}
 
     def _drawn(self, name: str, view: View, parts: list[OnCollection]) -> str:
-        every = [row for part in parts for row in part.rows(best=view.dots) if row["grid"] == str(view.grid)]
+        every = [row for part in parts for row in part.rows(best=view.shape == DOTS) if row["grid"] == str(view.grid)]
         rows = view.drawn(every)
         drawn = next(part.work for part in parts if part.name == rows[0]["collection"])
         shown = dict.fromkeys(row["collection"] for row in rows)

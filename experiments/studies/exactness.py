@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from itertools import combinations
@@ -12,60 +12,44 @@ from typing import Any
 import numpy as np
 
 from experiments.claims.facts import Fact
-from experiments.config import Experiment, Settings
 from experiments.harness.finished_cells import START_SECONDS, spread
 from experiments.harness.printed_algorithm import Multiset, algorithm1, similarity
 from experiments.harness.study import Work
-from experiments.show.tables import Column, Table
+from experiments.studies.computed import Computed
 from spotsigs.errors import require
 from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.method import Method
 from spotsigs.records import Corpus, Vectors
 
 TAUS = (0.3, 0.44, 0.6, 0.7, 0.8, 0.9, 1.0)
-COLUMNS = [
-    Column(name="tau", title="τ", form="g"),
-    Column(name="pairs", title="Similar pairs", form=",.0f"),
-    Column(name="lost_floating", title="Lost, floating point as printed", form=",.0f"),
-    Column(name="lost_rational", title="Lost, rational arithmetic", form=",.0f"),
-    Column(name="lost_here", title="Lost, this project", form=",.0f"),
-    Column(name="false", title="Reported, not similar", form=",.0f"),
-]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Exactness(Experiment):
-    """Pairs that Algorithm 1 misses on random collections with many borderline pairs.
+def exactness(work: Work, methods: Mapping[str, Method], *, collections: int, documents: int) -> Computed:
+    """Return the pairs that Algorithm 1 misses on random collections with many borderline pairs, by threshold.
+
+    Parameters
+    ----------
+    collections, documents : int
+        Number of random collections for each threshold, and of documents in a collection.
 
     References
     ----------
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, sections 1.1, 4.2, 4.3 ("no false negatives nor positives").
     """
-
-    collections: int = 60  # number of random collections for each threshold
-    documents: int = 60  # number of documents in a collection
-
-    def __post_init__(self) -> None:
-        require(self.collections >= 1, f"collections must be at least 1, got {self.collections}")
-        require(self.documents >= 2, f"documents must be at least 2, got {self.documents}")
-
-    def __call__(self, settings: Settings) -> str:
-        """Write the table; return it as text."""
-        work = Work.begin(self.results, settings)
-        at = partial(count_losses, collections=self.collections, documents=self.documents, seed=settings.seed)
-        found = dict(spread(at, TAUS, [START_SECONDS] * len(TAUS), settings.workers))
-        rows = [{"tau": tau} | found[number] for number, tau in enumerate(TAUS)]
-        total = {name: sum(row[name] for row in rows) for name in rows[0]}
-        work.facts(
-            [
-                Fact(name="exact in floating point as printed", value=total["lost_floating"] + total["false"] == 0),
-                Fact(name="exact in rational arithmetic", value=total["lost_rational"] + total["false"] == 0),
-                Fact(name="this project's Algorithm 1 is exact", value=total["lost_here"] + total["false"] == 0),
-                Fact(name="pairs", value=total["pairs"]),
-                Fact(name="lost in floating point as printed", value=total["lost_floating"]),
-            ]
-        )
-        caption = f"Pairs lost by Algorithm 1 on {self.collections} random collections of {self.documents} documents"
-        return work.table(Table(caption=caption, columns=COLUMNS, rows=rows), "exactness")
+    require(collections >= 1, f"collections must be at least 1, got {collections}")
+    require(documents >= 2, f"documents must be at least 2, got {documents}")
+    at = partial(count_losses, collections=collections, documents=documents, seed=work.settings.seed)
+    found = dict(spread(at, TAUS, [START_SECONDS] * len(TAUS), work.settings.workers))
+    rows = [{"tau": tau} | found[number] for number, tau in enumerate(TAUS)]
+    total = {name: sum(row[name] for row in rows) for name in rows[0]}
+    facts = [
+        Fact(name="exact in floating point as printed", value=total["lost_floating"] + total["false"] == 0),
+        Fact(name="exact in rational arithmetic", value=total["lost_rational"] + total["false"] == 0),
+        Fact(name="this project's Algorithm 1 is exact", value=total["lost_here"] + total["false"] == 0),
+        Fact(name="pairs", value=total["pairs"]),
+        Fact(name="lost in floating point as printed", value=total["lost_floating"]),
+    ]
+    return Computed(rows, facts)
 
 
 def count_losses(tau: float, *, collections: int, documents: int, seed: int) -> dict[str, Any]:

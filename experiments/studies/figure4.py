@@ -2,55 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
-from experiments.config import Experiment, Settings, method_of
 from experiments.harness.study import Work
 from experiments.resample import resampled_fact, resampled_means
-from experiments.show.figures import Mark, Panel, Point, draw_bars
+from experiments.studies.computed import Computed
+from spotsigs.method import Method
 from spotsigs.records import Vectors
 
-CAPTION = "Figure 4: mean Cosine (single words, TF·IDF) of the pages within each cluster"
 
-
-@dataclass(frozen=True, kw_only=True)
-class Figure4(Experiment):
-    """Mean Cosine of the pages within each cluster, single words weighted by TF·IDF.
+def cosine_of_clusters(work: Work, methods: Mapping[str, Method]) -> Computed:
+    """Return the mean Cosine of the pages within each cluster, by rank, and its average over the clusters.
 
     References
     ----------
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, Figure 4 and section 5.3.
     """
-
-    def __call__(self, settings: Settings) -> str:
-        """Draw one bar for each cluster; return a summary."""
-        work = Work.begin(self.results, settings)
-        method = method_of({"signature": "shingles1"}, settings, **self.fixed)
-        stored = work.read(method)
-        truth = stored.truth()
-        means = cosine_within(stored.prepare_join(method).corpus.vectors, truth.labels)
-        sizes = np.bincount(truth.labels[truth.labels >= 0])
-        means = means[sizes > 1]
-        points = [
-            Point(panel="", series="cluster", x=rank, y=float(value))
-            for rank, value in enumerate(np.sort(means)[::-1], start=1)
-        ]
-        panel = Panel(
-            name="",
-            x_label="cluster, by rank",
-            y_label="mean Cosine within the cluster",
-            y_range=(0, 1),
-            marks=[Mark(label=f"published: .64 on average; here {means.mean():.2f}", y=0.64)],
-        )
-        drawn = work.figure("figure4", CAPTION, partial(draw_bars, panel=panel, points=points))
-        fact = resampled_fact("cosine", means.mean(), resampled_means(means))
-        work.facts([fact, Fact(name="clusters", value=len(means)), Fact(name="spread", value=float(means.std()))])
-        return f"Figure 4: Cosine within clusters, macro average {fact} over {len(means)} clusters; {drawn}"
+    [method] = methods.values()
+    stored = work.read(method)
+    truth = stored.truth()
+    means = cosine_within(stored.prepare_join(method).corpus.vectors, truth.labels)
+    sizes = np.bincount(truth.labels[truth.labels >= 0])
+    means = means[sizes > 1]
+    shared = {"collection": work.settings.names["data"], "average": float(means.mean())}
+    rows = [shared | {"rank": rank, "cosine": value} for rank, value in enumerate(np.sort(means)[::-1].tolist(), 1)]
+    cosine = resampled_fact("cosine", means.mean(), resampled_means(means))
+    spread = Fact(name="spread", value=float(means.std()))
+    return Computed(rows, [cosine, Fact(name="clusters", value=len(means)), spread])
 
 
 def cosine_within(vectors: Vectors, labels: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -2,73 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
-from experiments.config import Experiment, Settings, method_of
 from experiments.harness.study import Work
-from experiments.show.figures import Panel, Point, draw_lines
+from experiments.studies.computed import Computed
 from spotsigs.matching.partitions import Convention, partition_boundaries
+from spotsigs.method import Method
 
-CAPTION = (
-    "Partitioning effects (slides): documents by length, and documents in each partition and in as many bins of equal "
-    "width"
-)
 LENGTHS, PARTITIONS = "by length", "by partition"
 TAU, RHO = 0.75, 1000
 """Threshold of the slides, and the largest partition boundary."""
 PAPER, EQUAL = "paper's boundaries", "bins of equal width"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Partitions(Experiment):
-    """Documents by length, and documents in each partition.
+def partitions(work: Work, methods: Mapping[str, Method]) -> Computed:
+    """Return the number of documents of each length, and in each partition and bin of equal width.
 
     References
     ----------
     Theobald, Siddharth, Paepcke: SpotSigs, slides, "Partitioning Effects"; the paper, section 4.2.
     """
-
-    def __call__(self, settings: Settings) -> str:
-        """Draw both distributions; return a summary."""
-        work = Work.begin(self.results, settings)
-        method = method_of({}, settings, **self.fixed)
-        lengths = work.read(method).prepare_join(method).corpus.vectors.lengths
-        lengths = lengths[lengths > 0]
-        per_length = np.bincount(np.minimum(lengths, RHO))[1:]
-        filled = np.flatnonzero(per_length)
-        points = [Point(panel=LENGTHS, series="lengths", x=float(n + 1), y=float(per_length[n])) for n in filled]
-        edges = {f"{one.value}'s boundaries": partition_boundaries(TAU, RHO, one) for one in Convention}
-        edges[EQUAL] = np.linspace(1, RHO + 1, len(edges[PAPER]), endpoint=False).astype(np.int64)
-        sizes = {series: partition_sizes(np.minimum(lengths, RHO), starts) for series, starts in edges.items()}
-        points += [
-            Point(panel=PARTITIONS, series=series, x=float(start), y=float(size))
-            for series, starts in edges.items()
-            for start, size in zip(starts, sizes[series], strict=True)
-            if size
-        ]
-        logs: dict[str, Any] = {"y_label": "documents", "x_log": True, "y_log": True}
-        panels = [
-            Panel(name=LENGTHS, x_label="spot signatures in a document", **logs),
-            Panel(name=PARTITIONS, x_label="smallest length of the partition", **logs),
-        ]
-        drawn = work.figure(
-            "partitions", CAPTION, partial(draw_lines, panels=panels, points=points, computed=["lengths"])
-        )
-        by_bins, by_partition = variation(sizes[EQUAL]), variation(sizes[PAPER])
-        facts = [
-            Fact(name="variation of documents by bins of equal width", value=by_bins),
-            Fact(name="variation of documents by partition", value=by_partition),
-            Fact(name="variation by bins of equal width - by partition", value=by_bins - by_partition),
-            Fact(name="largest partition's share of the documents", value=float(sizes[PAPER].max() / len(lengths))),
-            Fact(name="pairs left by partitioning", value=pairs_to_compare(sizes[PAPER])),
-        ]
-        return f"Partitions at tau {TAU:g}: {work.facts(facts)}; {drawn}"
+    [method] = methods.values()
+    lengths = work.read(method).prepare_join(method).corpus.vectors.lengths
+    lengths = np.minimum(lengths[lengths > 0], RHO)
+    edges = {f"{one.value}'s boundaries": partition_boundaries(TAU, RHO, one) for one in Convention}
+    edges[EQUAL] = np.linspace(1, RHO + 1, len(edges[PAPER]), endpoint=False).astype(np.int64)
+    sizes = {series: partition_sizes(lengths, starts) for series, starts in edges.items()}
+    counted = [(LENGTHS, "lengths", np.arange(1, RHO + 1), np.bincount(lengths, minlength=RHO + 1)[1:])]
+    counted += [(PARTITIONS, series, starts, sizes[series]) for series, starts in edges.items()]
+    rows = [
+        {"collection": work.settings.names["data"], "panel": panel, "series": series}
+        | {"length": float(start), "documents": float(size)}
+        for panel, series, starts, of in counted
+        for start, size in zip(starts, of, strict=True)
+        if size
+    ]
+    by_bins, by_partition = variation(sizes[EQUAL]), variation(sizes[PAPER])
+    facts = [
+        Fact(name="variation of documents by bins of equal width", value=by_bins),
+        Fact(name="variation of documents by partition", value=by_partition),
+        Fact(name="variation by bins of equal width - by partition", value=by_bins - by_partition),
+        Fact(name="largest partition's share of the documents", value=float(sizes[PAPER].max() / len(lengths))),
+        Fact(name="pairs left by partitioning", value=pairs_to_compare(sizes[PAPER])),
+    ]
+    return Computed(rows, facts)
 
 
 def partition_sizes(lengths: NDArray[np.int64], boundaries: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -6,7 +6,8 @@ import csv
 import logging
 import os
 import shutil
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import process_time
@@ -15,12 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from data.collections.synthetic import Synthetic, write_jsonl
-from experiments.config import Experiment, Settings
+from experiments.config import Settings
 from experiments.harness.machine_load import QUIET, ForeignLoad, TracedMemory
 from experiments.harness.study import Work, equally_exact
 from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
 from experiments.studies import more_workers
+from experiments.studies.computed import Computed
 from experiments.studies.more_workers import MeasuredRun, run_command, runs_of
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
@@ -28,6 +30,7 @@ from spotsigs.clustering.in_memory import Matched
 from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import require
 from spotsigs.formats.jsonl import Jsonl
+from spotsigs.method import Method
 from spotsigs.outofcore.pipeline import Store, fitting
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.reports.output_files import write_json
@@ -57,116 +60,117 @@ COLUMNS = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scale(Experiment):
-    """Pages to clusters on disk, with a trace of the memory of all processes and the throughput of each stage.
+def scale(work: Work, methods: Mapping[str, Method], *, documents: Sequence[int], memory: str) -> Computed:
+    """Run all stages on disk with each number of documents, and the command with one worker and with two.
 
-    The command runs as well, with one worker and with two; its wall time on more workers is simulated.
+    The memory of all processes is traced, and the wall time of the command on more workers is simulated.
+
+    Parameters
+    ----------
+    documents : sequence of int
+        Numbers of pages, each a run; WT10g has 1,171,960 after the paper's filters.
+    memory : str
+        Memory budget of all processes.
     """
+    require(len(documents) > 0, "documents must have at least one number")
+    for number in documents:
+        require(number >= 1, f"documents must be at least 1, got {number}")
+    budget, tau = parse_memory(memory), work.settings.method.threshold
+    with TracedMemory(SAMPLE_SECONDS, Path(os.devnull)) as untraced:  # compiles
+        matched, _ = _run(work.settings, _pages(work, FEW)[0], untraced, budget)
+        _require_equal(matched, tau)
+    runs = [_measured(work, number, budget) for number in documents]
+    commands = more_workers.show(work, [_commands(work, number, memory) for number in documents])
+    rows, notes = [row for run in runs for row in run["rows"]], [_note(run) for run in runs]
+    stages = work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=notes), "stages")
+    return Computed(texts=[stages, *commands])
 
-    # Numbers of pages, each a run; WT10g has 1,171,960 after the paper's filters
-    documents: list[int] = field(default_factory=lambda: [20_000])
-    memory: str = "2GB"  # memory budget of all processes
 
-    def __post_init__(self) -> None:
-        for documents in self.documents:
-            require(documents >= 1, f"documents must be at least 1, got {documents}")
-        require(len(self.documents) > 0, "documents must have at least one number")
-        parse_memory(self.memory)
+def _commands(work: Work, documents: int, memory: str) -> list[MeasuredRun]:
+    """Run the command with one worker and with two, when its kernels are compiled."""
+    folder = _pages(work, FEW)[0]
+    run_command(folder / "pages", FEW, folder / "run", memory, 1)
+    folder, _ = _pages(work, documents)
+    work.finished.patience.wait()
+    with ForeignLoad() as load:
+        runs = runs_of(folder / "pages", documents, folder / "run", memory)
+    if load.cores > QUIET:
+        work.finished.contended.append(f"{documents} documents, the command")
+    shutil.rmtree(folder)
+    return runs
 
-    def __call__(self, settings: Settings) -> str:
-        """Run all stages with each number of documents; return the table."""
-        work = Work.begin(self.results, settings)
-        with TracedMemory(SAMPLE_SECONDS, Path(os.devnull)) as untraced:  # compiles
-            matched, _ = self._run(settings, _pages(work, settings, FEW)[0], untraced)
-            _require_equal(matched, settings.method.tau or 1.0)
-        runs = [self._measured(work, settings, documents) for documents in self.documents]
-        commands = more_workers.show(work, [self._commands(work, settings, documents) for documents in self.documents])
-        rows, notes = [row for run in runs for row in run["rows"]], [_note(run) for run in runs]
-        stages = work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=notes), "stages")
-        return "\n\n".join([stages, *commands])
 
-    def _commands(self, work: Work, settings: Settings, documents: int) -> list[MeasuredRun]:
-        """Run the command with one worker and with two, when its kernels are compiled."""
-        folder = _pages(work, settings, FEW)[0]
-        run_command(folder / "pages", FEW, folder / "run", self.memory, 1)
-        folder, _ = _pages(work, settings, documents)
-        work.finished.patience.wait()
-        with ForeignLoad() as load:
-            runs = runs_of(folder / "pages", documents, folder / "run", self.memory)
-        if load.cores > QUIET:
-            work.finished.contended.append(f"{documents} documents, the command")
-        shutil.rmtree(folder)
-        return runs
+def _measured(work: Work, documents: int, budget: int) -> dict[str, Any]:
+    """Run all stages, and draw the memory over time."""
+    tau = work.settings.method.threshold
+    folder, size = _pages(work, documents)
+    work.finished.patience.wait()
+    with ForeignLoad() as load, TracedMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
+        matched, clusters = _run(work.settings, folder, memory, budget)
+    if load.cores > QUIET:
+        work.finished.contended.append(f"{documents} documents")
+    rows = stage_rows(folder / "trace.csv", documents, size)
+    facts: dict[str, Any] = {
+        "documents": documents,
+        "input_bytes": size,
+        "memory": budget,
+        "peak_bytes": max(int(row["peak_mb"] * 1e6) for row in rows),
+        "pairs": len(matched.pairs),
+        "clusters": clusters,
+        "tasks": matched.pairs.counters["tasks"],
+        "counters": dict(matched.pairs.counters),
+        "rows": rows,
+        "join_in_memory_core_seconds": _require_equal(matched, tau),
+        "tau": tau,
+    }
+    write_json(work.folder / f"scale-{documents}.json", facts)
+    _draw(work, documents, read_trace(folder / "trace.csv"), budget)
+    shutil.rmtree(folder)
+    return facts
 
-    def _measured(self, work: Work, settings: Settings, documents: int) -> dict[str, Any]:
-        """Run all stages, and draw the memory over time."""
-        folder, size = _pages(work, settings, documents)
-        work.finished.patience.wait()
-        with ForeignLoad() as load, TracedMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
-            matched, clusters = self._run(settings, folder, memory)
-        if load.cores > QUIET:
-            work.finished.contended.append(f"{documents} documents")
-        rows = stage_rows(folder / "trace.csv", documents, size)
-        facts: dict[str, Any] = {
-            "documents": documents,
-            "input_bytes": size,
-            "memory": parse_memory(self.memory),
-            "peak_bytes": max(int(row["peak_mb"] * 1e6) for row in rows),
-            "pairs": len(matched.pairs),
-            "clusters": clusters,
-            "tasks": matched.pairs.counters["tasks"],
-            "counters": dict(matched.pairs.counters),
-            "rows": rows,
-            "join_in_memory_core_seconds": _require_equal(matched, settings.method.tau or 1.0),
-            "tau": settings.method.tau,
-        }
-        write_json(work.folder / f"scale-{documents}.json", facts)
-        self._draw(work, documents, read_trace(folder / "trace.csv"))
-        shutil.rmtree(folder)
-        return facts
 
-    def _run(self, settings: Settings, folder: Path, memory: TracedMemory) -> tuple[Matched, int]:
-        budget = parse_memory(self.memory)
+def _run(settings: Settings, folder: Path, memory: TracedMemory, budget: int) -> tuple[Matched, int]:
+    """Run all stages on disk; return what they match, and the number of clusters of several pages."""
 
-        class StageRecorder(logging.Handler):
-            def emit(self, record: logging.LogRecord) -> None:
-                memory.stage = STAGE_OF.get(record.getMessage().partition(":")[0], memory.stage)
+    class StageRecorder(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            memory.stage = STAGE_OF.get(record.getMessage().partition(":")[0], memory.stage)
 
-        log = logging.getLogger(Store.__module__)
-        log.setLevel(logging.INFO)
-        recorder = StageRecorder()
-        log.addHandler(recorder)
-        # the band of the experiment, whatever that of data=; without duplicates, to measure the join
-        method = replace(settings.method, idf_filter=IdfFilter(), duplicates=Sameness.off)
-        store = Store(
-            folder=folder / "store",
-            method=replace(method, matcher=equally_exact(method.matcher)),
-            engine=fitting(settings.engine, budget),
-            memory=budget,
-        )
-        try:
-            matched = store.match(Jsonl(path=str(folder / "pages")))
-        finally:
-            log.removeHandler(recorder)  # the next run has a trace of its own
-        pairs = matched.pairs
-        memory.stage = "clusters"
-        clusters = cluster(pairs, clusters=settings.method.clusters)
-        decisions = decide(pairs, clusters, settings.method.keep, compared=matched.compared())
-        inside = cohesion(clusters, pairs)
-        memory.stage = "tables"
-        end_workers()
-        write_tables(folder, matched.doc_ids, pairs, decisions, inside)
-        require(int(decisions.kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
-        return matched, int(np.count_nonzero(clusters.sizes > 1))
+    log = logging.getLogger(Store.__module__)
+    log.setLevel(logging.INFO)
+    recorder = StageRecorder()
+    log.addHandler(recorder)
+    # the band of the experiment, whatever that of data=; without duplicates, to measure the join
+    method = replace(settings.method, idf_filter=IdfFilter(), duplicates=Sameness.off)
+    store = Store(
+        folder=folder / "store",
+        method=replace(method, matcher=equally_exact(method.matcher)),
+        engine=fitting(settings.engine, budget),
+        memory=budget,
+    )
+    try:
+        matched = store.match(Jsonl(path=str(folder / "pages")))
+    finally:
+        log.removeHandler(recorder)  # the next run has a trace of its own
+    pairs = matched.pairs
+    memory.stage = "clusters"
+    clusters = cluster(pairs, clusters=settings.method.clusters)
+    decisions = decide(pairs, clusters, settings.method.keep, compared=matched.compared())
+    inside = cohesion(clusters, pairs)
+    memory.stage = "tables"
+    end_workers()
+    write_tables(folder, matched.doc_ids, pairs, decisions, inside)
+    require(int(decisions.kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
+    return matched, int(np.count_nonzero(clusters.sizes > 1))
 
-    def _draw(self, work: Work, documents: int, samples: list[TraceLine]) -> None:
-        points = [Point(panel="", series=s.stage or "start", x=s.seconds, y=s.total / 1e6) for s in samples]
-        budget = parse_memory(self.memory) / 1e6
-        points += [Point(panel="", series="budget", x=seconds, y=budget) for seconds in (0.0, samples[-1].seconds)]
-        panel = Panel(name="", x_label="seconds", y_label="MB, all processes", y_range=(0, 1.1 * budget))
-        caption = f"Memory of all processes, {documents:,} pages under {self.memory}"
-        work.figure(f"memory-{documents}", caption, partial(draw_lines, panels=[panel], points=points))
+
+def _draw(work: Work, documents: int, samples: list[TraceLine], budget: int) -> None:
+    mb = budget / 1e6
+    points = [Point(panel="", series=s.stage or "start", x=s.seconds, y=s.total / 1e6) for s in samples]
+    points += [Point(panel="", series="budget", x=seconds, y=mb) for seconds in (0.0, samples[-1].seconds)]
+    panel = Panel(name="", x_label="seconds", y_label="MB, all processes", y_range=(0, 1.1 * mb))
+    caption = f"Memory of all processes, {documents:,} pages under {mb:,.0f} MB"
+    work.figure(f"memory-{documents}", caption, partial(draw_lines, panels=[panel], points=points))
 
 
 def _note(run: dict[str, Any]) -> str:
@@ -180,13 +184,13 @@ def _note(run: dict[str, Any]) -> str:
     )
 
 
-def _pages(work: Work, settings: Settings, documents: int) -> tuple[Path, int]:
+def _pages(work: Work, documents: int) -> tuple[Path, int]:
     """Write pages into an empty folder; return it, and their bytes."""
-    folder, collection = work.folder / "pages", Synthetic(documents=documents, seed=settings.seed)
+    folder, collection = work.folder / "pages", Synthetic(documents=documents, seed=work.settings.seed)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with Progress("writing", documents, "pages") as shown:
-        for pages in write_jsonl(collection, folder / "pages", settings.engine):
+        for pages in write_jsonl(collection, folder / "pages", work.settings.engine):
             shown.advance(pages)
     return folder, sum(path.stat().st_size for path in (folder / "pages").rglob("*") if path.is_file())
 

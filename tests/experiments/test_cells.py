@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -16,9 +17,10 @@ import pytest
 from folders import FOLDERS
 from runs import configured, read
 
+from experiments.harness import finished_cells
 from experiments.harness import machine_load as measure
 from experiments.harness.extracted_collections import Source, read_together
-from experiments.harness.finished_cells import CellTask, FinishedCells
+from experiments.harness.finished_cells import CellTask, FinishedCells, PatientProcesses
 from experiments.harness.machine_load import ForeignLoad
 from experiments.harness.timing import TimedCell, TimedExtraction, cost, quotient
 from spotsigs.contracts import Matcher
@@ -147,6 +149,25 @@ class TestFinishedCells:
         second = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert second.stdout.split() == [str(sum(n * n for n in range(8)))]
         assert len((tmp_path / "trace").read_text().split()) - before == 8 - done
+
+
+def process_of(number):
+    return number, os.getpid()
+
+
+class TestPatientProcesses:
+    def test_short_tasks_start_no_workers(self):
+        ended = list(PatientProcesses(workers=2).map(process_of, range(5)))
+        assert ended == [(number, os.getpid()) for number in range(5)]
+
+    def test_workers_run_the_rest_of_long_ones(self, monkeypatch):
+        """The estimate is from the second task, since the first one loads the kernels."""
+        estimated = []
+        monkeypatch.setattr(finished_cells, "is_worth_a_pool", lambda costs, workers: not estimated.append(len(costs)))
+        monkeypatch.setattr("spotsigs.workers.engines.all_cores", lambda: 2)
+        numbers, processes = zip(*PatientProcesses(workers=2).map(process_of, range(6)), strict=True)
+        assert (numbers, estimated) == (tuple(range(6)), [4])
+        assert [process == os.getpid() for process in processes] == 2 * [True] + 4 * [False]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from runs import configured
 
 from experiments.harness import study
 from experiments.harness.manifest import age, check, code_of, is_current, problems, read, record, state, write_rows
-from experiments.studies.figure4 import Figure4
+from experiments.studies.computed import ComputedStudy
 from spotsigs.errors import InputError
 from spotsigs.runs.provenance import git
 
@@ -140,13 +140,13 @@ class TestRunsOfAnExperiment:
     def run(self, then=lambda work: None):
         """Run Figure 4, and `then` a function of its state."""
 
-        class Own(Figure4):
+        class Own(ComputedStudy):
             def __call__(self, settings):
                 text = super().__call__(settings)
                 then(settings.work)
                 return text
 
-        mine = replace(self.chosen, experiment=Own(results=Path("results"), fixed=self.chosen.experiment.fixed))
+        mine = replace(self.chosen, experiment=Own(**vars(self.chosen.experiment) | {"results": Path("results")}))
         with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
             return study.run(mine)
 

@@ -74,9 +74,9 @@ def test_memory_of_stages_is_traced(tmp_path, monkeypatch):
 
 @pytest.mark.long
 def test_a_small_run(tmp_path):
-    words = ["experiment=scale", "engine=serial", f"experiment.results={tmp_path}", "experiment.memory=1GB"]
+    words = ["experiment=scale", "engine=serial", f"experiment.results={tmp_path}", "experiment.given.memory=1GB"]
     # a process of its own: its memory is what is measured
-    done = process(*words, "experiment.documents=[600,700]", program=["run.py"])
+    done = process(*words, "experiment.given.documents=[600,700]", program=["run.py"])
     assert done.returncode == 0, done.stderr
     for documents in (600, 700):
         facts = read_json(tmp_path / f"scale/scale-{documents}.json")

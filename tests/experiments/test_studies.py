@@ -63,7 +63,7 @@ def results(tmp_path_factory):
     for experiment, overrides in (
         ("figure4", ()),
         ("figure5", (STEP,)),
-        ("exactness", ("experiment.collections=2", "experiment.documents=30")),
+        ("exactness", ("experiment.given.collections=2", "experiment.given.documents=30")),
         ("partitions", ("data=wt10g_like", "data.documents=2000")),
         ("claims", ()),
     ):

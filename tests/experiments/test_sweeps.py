@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 from runs import planned
 
 from experiments.claims.published import published_row
+from experiments.show import sweep
 from experiments.show.table1_row import ROW
 from experiments.show.tables import Column, Table
 
@@ -105,6 +106,25 @@ class TestSweep:
         assert done.stdout.count("finished before") == 3
         changed = [path for path, time in before.items() if path.stat().st_mtime_ns != time]
         assert changed == [identity.parents[1] / "metrics.json"]
+
+    def test_a_finished_sweep_keeps_its_files_until_the_code_changes(self, swept, monkeypatch):
+        _, folder = swept
+        [figure] = folder.glob("sweeps/*/quality.png")
+        written = []
+        for commit in ("first", "first", "second"):
+            about = {"command": [*written], "commit": commit, "dirty": False}
+            monkeypatch.setattr(sweep, "provenance", lambda about=about: about)
+            done = front_door(*SWEEP, f"hydra.sweep.dir={folder}")
+            assert done.returncode == 0, done.stderr
+            assert "4 cells of tiny" in done.stdout
+            files = [figure, figure.with_name("sweep.csv"), figure.with_name("cells.parquet")]
+            written.append([path.stat().st_mtime_ns for path in files])
+        assert written[0] == written[1]
+        assert all(now > before for now, before in zip(written[2], written[1], strict=True))
+
+    def test_it_says_something_before_the_cells_are_composed(self, swept):
+        done, _ = swept
+        assert done.stderr.startswith("composing the cells of the sweep\n")
 
     def test_defaults_that_are_typed_change_nothing(self, swept):
         _, folder = swept
