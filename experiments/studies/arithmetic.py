@@ -15,7 +15,7 @@ from experiments.claims.facts import Fact
 from experiments.claims.published import published
 from experiments.harness.printed_algorithm import algorithm1, similarity
 from experiments.harness.study import Work
-from experiments.studies.computed import Computed
+from experiments.studies.computed import RowsAndFacts
 from spotsigs.matching.algorithm1 import COUNTERS, SpotSigs
 from spotsigs.matching.partitions import partition_boundaries
 from spotsigs.method import Method
@@ -36,7 +36,7 @@ OBAMA_SPOTS = "a:rally:kick a:weeklong:campaign the:south:carolina the:record:st
 OBAMA_SPOTS += "the:internet:designed is:designed:play"
 
 
-def arithmetic(work: Work, methods: Mapping[str, Method]) -> Computed:
+def arithmetic(work: Work, methods: Mapping[str, Method]) -> RowsAndFacts:
     """Return the statements of the sources that are computed without data, and a row for each partition count."""
     rows = [
         {
@@ -48,7 +48,7 @@ def arithmetic(work: Work, methods: Mapping[str, Method]) -> Computed:
         }
         for tau, count in ((1.0, 501), (0.9, 41), (0.1, 3))
     ]
-    return Computed(rows, [*_partitions(), *_memory(), *_lsh_tables(), *examples(), *_against_itself()])
+    return RowsAndFacts(rows, [*_partitions(), *_memory(), *_lsh_tables(), *examples(), *_against_itself()])
 
 
 def _partitions() -> list[Fact]:

@@ -16,7 +16,7 @@ from experiments.show.tables import Column, Table
 from experiments.views import View
 
 
-class Computed(NamedTuple):
+class RowsAndFacts(NamedTuple):
     """What a function of a study returns: rows of its table or figure, facts, and texts for the terminal."""
 
     rows: Sequence[dict[str, Any]] = ()
@@ -32,7 +32,7 @@ class ComputedStudy(Experiment):
     ----------
     function : str
         Function by its module and name. It takes the `Work`, the composed methods by label, and `given`, and returns
-        `Computed`.
+        `RowsAndFacts`.
     given : dict of str to object
         Further arguments of the function.
     methods : dict of str to dict
@@ -53,7 +53,7 @@ class ComputedStudy(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Write the facts, the table and the figures; return them as text."""
         work = Work.begin(self.results, settings)
-        computed: Computed = get_method(self.function)(
+        computed: RowsAndFacts = get_method(self.function)(
             work, methods_of(self.methods, settings, **self.fixed), **self.given
         )
         listed = [work.facts(computed.facts)] if computed.facts else []

@@ -15,7 +15,7 @@ from experiments.claims.facts import Fact
 from experiments.harness.finished_cells import START_SECONDS, spread
 from experiments.harness.printed_algorithm import Multiset, algorithm1, similarity
 from experiments.harness.study import Work
-from experiments.studies.computed import Computed
+from experiments.studies.computed import RowsAndFacts
 from spotsigs.errors import require
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.method import Method
@@ -24,7 +24,7 @@ from spotsigs.records import Corpus, Vectors
 TAUS = (0.3, 0.44, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
-def exactness(work: Work, methods: Mapping[str, Method], *, collections: int, documents: int) -> Computed:
+def exactness(work: Work, methods: Mapping[str, Method], *, collections: int, documents: int) -> RowsAndFacts:
     """Return the pairs that Algorithm 1 misses on random collections with many borderline pairs, by threshold.
 
     Parameters
@@ -49,7 +49,7 @@ def exactness(work: Work, methods: Mapping[str, Method], *, collections: int, do
         Fact(name="pairs", value=total["pairs"]),
         Fact(name="lost in floating point as printed", value=total["lost_floating"]),
     ]
-    return Computed(rows, facts)
+    return RowsAndFacts(rows, facts)
 
 
 def count_losses(tau: float, *, collections: int, documents: int, seed: int) -> dict[str, Any]:

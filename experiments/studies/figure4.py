@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from experiments.claims.facts import Fact
 from experiments.harness.study import Work
 from experiments.resample import resampled_fact, resampled_means
-from experiments.studies.computed import Computed
+from experiments.studies.computed import RowsAndFacts
 from spotsigs.method import Method
 from spotsigs.records import Vectors
 
 
-def cosine_of_clusters(work: Work, methods: Mapping[str, Method]) -> Computed:
+def cosine_of_clusters(work: Work, methods: Mapping[str, Method]) -> RowsAndFacts:
     """Return the mean Cosine of the pages within each cluster, by rank, and its average over the clusters.
 
     References
@@ -32,7 +32,7 @@ def cosine_of_clusters(work: Work, methods: Mapping[str, Method]) -> Computed:
     rows = [shared | {"rank": rank, "cosine": value} for rank, value in enumerate(np.sort(means)[::-1].tolist(), 1)]
     cosine = resampled_fact("cosine", means.mean(), resampled_means(means))
     spread = Fact(name="spread", value=float(means.std()))
-    return Computed(rows, [cosine, Fact(name="clusters", value=len(means)), spread])
+    return RowsAndFacts(rows, [cosine, Fact(name="clusters", value=len(means)), spread])
 
 
 def cosine_within(vectors: Vectors, labels: NDArray[np.int32]) -> NDArray[np.float64]:

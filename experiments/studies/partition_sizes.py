@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.harness.study import Work
-from experiments.studies.computed import Computed
+from experiments.studies.computed import RowsAndFacts
 from spotsigs.matching.partitions import Convention, partition_boundaries
 from spotsigs.method import Method
 
@@ -19,7 +19,7 @@ TAU, RHO = 0.75, 1000
 PAPER, EQUAL = "paper's boundaries", "bins of equal width"
 
 
-def partitions(work: Work, methods: Mapping[str, Method]) -> Computed:
+def partitions(work: Work, methods: Mapping[str, Method]) -> RowsAndFacts:
     """Return the number of documents of each length, and in each partition and bin of equal width.
 
     References
@@ -49,7 +49,7 @@ def partitions(work: Work, methods: Mapping[str, Method]) -> Computed:
         Fact(name="largest partition's share of the documents", value=float(sizes[PAPER].max() / len(lengths))),
         Fact(name="pairs left by partitioning", value=pairs_to_compare(sizes[PAPER])),
     ]
-    return Computed(rows, facts)
+    return RowsAndFacts(rows, facts)
 
 
 def partition_sizes(lengths: NDArray[np.int64], boundaries: NDArray[np.int64]) -> NDArray[np.int64]:

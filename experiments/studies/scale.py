@@ -22,7 +22,7 @@ from experiments.harness.study import Work, equally_exact
 from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
 from experiments.studies import more_workers
-from experiments.studies.computed import Computed
+from experiments.studies.computed import RowsAndFacts
 from experiments.studies.more_workers import MeasuredRun, run_command, runs_of
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
@@ -60,7 +60,7 @@ COLUMNS = [
 ]
 
 
-def scale(work: Work, methods: Mapping[str, Method], *, documents: Sequence[int], memory: str) -> Computed:
+def scale(work: Work, methods: Mapping[str, Method], *, documents: Sequence[int], memory: str) -> RowsAndFacts:
     """Run all stages on disk with each number of documents, and the command with one worker and with two.
 
     The memory of all processes is traced, and the wall time of the command on more workers is simulated.
@@ -83,7 +83,7 @@ def scale(work: Work, methods: Mapping[str, Method], *, documents: Sequence[int]
     commands = more_workers.show(work, [_commands(work, number, memory) for number in documents])
     rows, notes = [row for run in runs for row in run["rows"]], [_note(run) for run in runs]
     stages = work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=notes), "stages")
-    return Computed(texts=[stages, *commands])
+    return RowsAndFacts(texts=[stages, *commands])
 
 
 def _commands(work: Work, documents: int, memory: str) -> list[MeasuredRun]:
