@@ -26,12 +26,11 @@ import pandas as pd
 from benchmarks import extraction
 from benchmarks.join_tools import JOIN, OURS, PACKAGES, SKETCH_TAUS, TOOLS
 from data.collections.wt10g_like import DOCUMENTS, LONG, Wt10gLike
-from experiments.harness.cells import write_cells
 from experiments.harness.finished_cells import CellTask, FinishedCells
 from experiments.harness.machine_load import Patience
 from experiments.harness.manifest import problems, record
 from experiments.show.figures import Mark, Panel, Point, draw_lines
-from experiments.show.tables import Column, Table
+from experiments.show.tables import Column, Table, write_cells
 from spotsigs.reports.output_files import read_json, write_json
 from spotsigs.runs.provenance import provenance
 

@@ -35,11 +35,10 @@ import psutil
 from benchmarks.dedup_tools import TOOLS, documents
 from data.collections.newsframes import NewsFrames
 from data.collections.package_docs import PackageDocs
-from experiments.harness.cells import write_cells
 from experiments.harness.finished_cells import CellTask, FinishedCells
 from experiments.harness.machine_load import QUIET, ForeignLoad, Patience
 from experiments.harness.manifest import checksum, problems, record
-from experiments.show.tables import Column, Table
+from experiments.show.tables import Column, Table, write_cells
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError
 from spotsigs.evaluation.documents import b_cubed, count_stories

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
-
-from spotsigs.reports.output_files import replacing, writing
 
 Cell = dict[str, Any]
 """A row: figures by the keys of ``metrics.json``, an end of an interval by that of its figure, as ``f1_low``."""
@@ -52,15 +49,3 @@ def cell_of(
     values = plain | ends | named | {"method": label or named["typed"], "peak_mb": given["peak_mb"] or None}
     values |= {"seed": seed, "commit": commit, "contended": contended}
     return {key: values[key] for key in dict.fromkeys((*FIRST, *values))}
-
-
-def write_cells(folder: Path, cells: Iterable[Cell]) -> None:
-    """Write ``cells.parquet`` and ``cells.csv``; of equal cells the last one."""
-    import pandas as pd
-
-    key = ("collection", "data_seed", "method", "tau", "seed", "threads")
-    rows = {tuple(cell.get(name) for name in key): cell for cell in cells}
-    frame = pd.DataFrame(list(rows.values()))
-    for suffix, write in ((".parquet", frame.to_parquet), (".csv", frame.to_csv)):
-        with writing(folder), replacing(folder / f"cells{suffix}") as temporary:
-            write(temporary, index=False)

@@ -14,7 +14,7 @@ from typing import Any
 from experiments.claims.facts import Fact, write_facts
 from experiments.config import NOT_OF_RESULTS, NOW, Settings, changed
 from experiments.evaluate import QualityCells
-from experiments.harness.cells import Cell, cell_of, write_cells
+from experiments.harness.cells import Cell, cell_of
 from experiments.harness.curves import Curve
 from experiments.harness.extracted_collections import Source, Stored, read_together, require_truth
 from experiments.harness.finished_cells import FinishedCells
@@ -22,7 +22,7 @@ from experiments.harness.machine_load import Patience
 from experiments.harness.manifest import problems, record, target_of
 from experiments.harness.timing import TimedCell, TimedExtraction
 from experiments.run_folders import variant
-from experiments.show.tables import Table
+from experiments.show.tables import Table, write_cells
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.contracts import Matcher
 from spotsigs.errors import counted

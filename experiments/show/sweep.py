@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.claims.published import published_row
-from experiments.harness.cells import write_cells
 from experiments.show.table1_row import ROW
-from experiments.show.tables import MEASURED, PUBLISHED, QUALITY, TIMES, Column, Table, band_text
+from experiments.show.tables import MEASURED, PUBLISHED, QUALITY, TIMES, Column, Table, band_text, write_cells
 from spotsigs.reports.output_files import read_json, write_json
 from spotsigs.runs.provenance import provenance
 from spotsigs.runs.summary import shown_path

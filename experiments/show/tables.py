@@ -6,14 +6,14 @@ import math
 import re
 import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from spotsigs.reports.output_files import replacing, write_csv
+from spotsigs.reports.output_files import replacing, write_csv, writing
 
 ABSENT = "n/a"
 QUALITY = ("precision", "recall", "f1")
@@ -239,3 +239,15 @@ def _tex(text: str) -> str:
 def band_text(low: Any, high: Any) -> str:
     """Return an IDF band in the format of the paper."""
     return f"[{low:g}, {high:g}]"
+
+
+def write_cells(folder: Path, cells: Iterable[Mapping[str, Any]]) -> None:
+    """Write ``cells.parquet`` and ``cells.csv``; of equal cells the last one."""
+    import pandas as pd
+
+    key = ("collection", "data_seed", "method", "tau", "seed", "threads")
+    rows = {tuple(cell.get(name) for name in key): cell for cell in cells}
+    frame = pd.DataFrame(list(rows.values()))
+    for suffix, write in ((".parquet", frame.to_parquet), (".csv", frame.to_csv)):
+        with writing(folder), replacing(folder / f"cells{suffix}") as temporary:
+            write(temporary, index=False)

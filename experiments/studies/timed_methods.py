@@ -10,10 +10,9 @@ from typing import Any
 
 from experiments.claims.published import published
 from experiments.config import Experiment, Settings, method_of
-from experiments.harness.cells import write_cells
 from experiments.harness.study import IMATCH_BAND, Work
 from experiments.harness.timing import cost
-from experiments.show.tables import MEASURED, PUBLISHED, Column, Table, band_text
+from experiments.show.tables import MEASURED, PUBLISHED, Column, Table, band_text, write_cells
 from experiments.views import View, columns_of, facts_of
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.contracts import VectorCollection
