@@ -169,9 +169,15 @@ def read_folded(job: RowJob, file: FoldedFile) -> FoldedRows:
     """Map the rows of a file."""
     reader, columns = job.result("folded", file.number), dict[str, NDArray[Any]]()
     kinds: dict[str, Any] = {
-        "indptr": np.int64, "ids": np.int32, "counts": np.int32, "lengths": np.int64, "starts": np.int64,
-        "tokens": np.uint64, "documents": np.int64, "repeated": np.bool_,
-    }  # fmt: skip
+        "indptr": np.int64,
+        "ids": np.int32,
+        "counts": np.int32,
+        "lengths": np.int64,
+        "starts": np.int64,
+        "tokens": np.uint64,
+        "documents": np.int64,
+        "repeated": np.bool_,
+    }
     for name, kind in kinds.items():
         columns[name] = reader.mapped(_name(name, file.new), kind)
     documents, repeated = columns.pop("documents"), columns.pop("repeated")

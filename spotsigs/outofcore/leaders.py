@@ -103,9 +103,15 @@ class LeaderJob(RowJob):
 
 
 _PREFIXED: dict[str, Any] = {
-    "indptr": np.int64, "ids": np.int32, "counts": np.int32, "lengths": np.int64, "shortest": np.int64,
-    "shared": np.int64, "starts": np.int64, "tokens": np.uint64,
-}  # fmt: skip
+    "indptr": np.int64,
+    "ids": np.int32,
+    "counts": np.int32,
+    "lengths": np.int64,
+    "shortest": np.int64,
+    "shared": np.int64,
+    "starts": np.int64,
+    "tokens": np.uint64,
+}
 _UNITS: dict[str, Any] = {"numbers": np.int32, "row_of": np.int32, "old": np.bool_, "documents": np.int32}
 
 
@@ -235,8 +241,11 @@ def _run_rounds(job: LeaderJob, state: Undecided, options: LeaderOptions, engine
 
 
 _NEAREST: dict[str, Any] = {
-    "number": np.int32, "similarity": np.float64, "of_leaders": np.int32, "similarity_of_leaders": np.float64,
-}  # fmt: skip
+    "number": np.int32,
+    "similarity": np.float64,
+    "of_leaders": np.int32,
+    "similarity_of_leaders": np.float64,
+}
 
 
 def _write_rule(out: Writer, rule: RemovalRule) -> None:
