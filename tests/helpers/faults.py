@@ -20,8 +20,8 @@ CALLS = "open mkdir rename replace link unlink rmdir fsync".split()
 NUMBERS = [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EMFILE]
 """Reasons for which calls fail."""
 
-EVERY = int(os.environ.get("SPOTSIGS_EVERY", "1"))
-"""The long sweeps fail each so many-th call, from another one on for each reason: with 3, all fail for some reason."""
+EVERY = int(os.environ.get("SPOTSIGS_EVERY", "4"))
+"""The long sweeps fail each so many-th call, from another one on for each reason: with 4, each fails for one."""
 
 
 class Denied:

@@ -92,10 +92,10 @@ def test_a_flipped_bit_in_a_file_of_any_kind_is_refused_mended_or_without_effect
 
 
 @pytest.mark.long
-def test_thousands_of_flipped_bits(made, tmp_path):
+def test_a_thousand_flipped_bits(made, tmp_path):
     rng = random.Random(2008)
     names = [name for name in files_of(made[1]) if (made[1] / name).stat().st_size]
-    for k in range(3000):
+    for k in range(1000):
         check_flip(made, tmp_path, rng.choice(names), rng, whole=bool(k % 2))
 
 
