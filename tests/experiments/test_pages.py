@@ -189,8 +189,8 @@ def test_every_file_is_written_by_an_existing_program(folder):
     program = ROOT / BENCHMARKS.get(folder, f"conf/experiment/{folder}.yaml")
     sources = [program]
     if folder not in BENCHMARKS:
-        module = re.search(r"_target_: (experiments\.[\w.]+)\.\w+$", program.read_text(), re.MULTILINE)[1]
-        sources.append(ROOT / f"{module.replace('.', '/')}.py")
+        modules = re.findall(r": (experiments\.[\w.]+)\.\w+$", program.read_text(encoding="utf-8"), re.MULTILINE)
+        sources += [ROOT / f"{module.replace('.', '/')}.py" for module in modules]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     names = {re.sub(r"\d{5,}", "", path.name.partition(".")[0]) for path in (RESULTS / folder).rglob("*.*")}
     written = {name for name in names if re.search(rf'"{name}|^ *(name: )?{name}(:|$)', text, re.MULTILINE)}
