@@ -1,6 +1,6 @@
 """Stages of the exact join: they allocate the arrays, split the work into tasks for threads, and call the kernels.
 
-In order: `rows_with_partners` (drop rows that share too little with the other side), `read` (find exact duplicates),
+In order: `rows_with_partners` (drop rows that share too little with the other side), `read` (group equal rows),
 `search` (number, order and pack the documents; invert and probe, one band of lengths after the other), `expand` (from
 distinct documents to rows).
 """
@@ -122,7 +122,11 @@ def weight_to_share(lengths: NDArray[np.int64], tau: float) -> NDArray[np.int64]
 
 
 def read(collections: Sequence[Vectors], sets: bool, stages: Stages, *, count: bool = True) -> list[Side]:
-    """Find the exact duplicates of each collection; if ``count`` is true, number and count the signatures of all."""
+    """Group the equal rows of each collection; if ``count`` is true, number and count the signatures of all.
+
+    Exact duplicates are no rows any more where they were found before. Other pages can have equal rows: each group is
+    compared once, and `expand` copies its pairs.
+    """
     parts = [vectors.as_sets() if sets else vectors for vectors in collections]
     ids = [part.ids for part in parts]
     entries = sum(map(len, ids))
@@ -148,7 +152,7 @@ def _limit(lengths: Sequence[NDArray[np.int64]], budget: int) -> int:
 
 
 def _scan(rows: Rows, lengths: NDArray[np.int64], limit: int, n_signatures: int, stages: Stages) -> Side:
-    """Scan the rows once: find the exact duplicates, and count the rows of each signature."""
+    """Scan the rows once: group equal ones, and count the rows of each signature."""
     hashes, copy_of = np.empty(len(lengths), np.uint64), np.full(len(lengths), -1, np.int32)
     cuts = stages.cuts(rows.indptr)
     seen = [np.zeros(n_signatures, np.uint64) for _ in cuts[1:]]
@@ -426,7 +430,7 @@ def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float) 
 
 
 def expand(a: Side, b: Side, pairs: Found, stages: Stages) -> Found:
-    """Expand similar documents to pairs of all rows, including exact duplicates.
+    """Expand similar documents to pairs of all rows, including equal ones.
 
     The pairs are sorted by rows; within one side, the first row is the lower one. Raise InputError if there are more
     than 2**31 pairs.
@@ -445,7 +449,7 @@ def expand(a: Side, b: Side, pairs: Found, stages: Stages) -> Found:
 
 
 def _links(pairs: Found, own_side: bool, copy_of: NDArray[np.int32]) -> Links:
-    """Return the similar rows of each row; within one side, later ones only for rows that have duplicates."""
+    """Return the similar rows of each row; within one side, later ones only for rows that have equal ones."""
     copied = kernels.mark_copied(copy_of)
     links = Links(np.zeros(len(copy_of) + 2, np.int64), *row_pairs(0)[1:])
     kernels.link(pairs, own_side, copied, links, False)

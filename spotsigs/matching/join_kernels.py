@@ -1,9 +1,9 @@
 """Kernels of the exact join: functions of arrays that release the interpreter lock.
 
 `shared_weights` finds rows that can have no partner in another collection. The others run in the order of this file:
-scan the rows (`scan_rows`), find exact duplicates (`first_of_hash`, `confirm_copies`), number the documents
+scan the rows (`scan_rows`), group equal ones (`first_of_hash`, `confirm_copies`), number the documents
 (`number_documents`), order the tokens (`rank_tokens`), write the prefix of every document (`pack_documents`), invert
-the prefixes (`invert`), probe (`probe`, `name_pairs`), and expand the pairs to duplicates (`mark_copied`, `link`,
+the prefixes (`invert`), probe (`probe`, `name_pairs`), and expand the pairs to equal rows (`mark_copied`, `link`,
 `list_partners`, `pair_starts`, `fill_pairs`). The bounds are proved in docs/bounds.md, "Tight one-sided bounds".
 
 Indices into arrays are unsigned, so the compiler emits no code for negative ones. A *token* is one unit of weight:
@@ -37,10 +37,13 @@ FEW = 32
 
 
 class Rows(NamedTuple):
-    """Collection as CSR arrays: ``indptr`` int64, ``ids`` int32 ascending in each row, ``counts`` int32."""
+    """Collection as CSR arrays: ``indptr`` int64, ``ids`` ascending in each row, ``counts`` int32.
+
+    Ids are int32. Those of rows on disk, which `spotsigs.matching.prefix_kernels` reads, can be int64.
+    """
 
     indptr: NDArray[np.int64]
-    ids: NDArray[np.int32]
+    ids: NDArray[Any]
     counts: NDArray[np.int32]
 
 
@@ -174,7 +177,7 @@ def first_of_hash(hashes: Any, lengths: Any, part: Any, parts: Any, copy_of: Any
 def confirm_copies(rows: Rows, begin: Any, end: Any, copy_of: Any) -> Any:
     """Compare each row of ``begin:end`` with the row of equal hash; reset ``copy_of`` if they differ.
 
-    Return the numbers of exact duplicates and of rows whose hash collided.
+    Return the numbers of rows that equal an earlier one, and of rows whose hash collided.
     """
     copies = np.empty(end - begin, np.int64)
     n = 0
@@ -586,7 +589,7 @@ class Links(NamedTuple):
 
 @kernel
 def mark_copied(copy_of: Any) -> Any:
-    """Return for each row whether it is the first of several exact duplicates."""
+    """Return for each row whether it is the first of several equal ones."""
     copied = np.zeros(len(copy_of), np.bool_)
     for r in range(len(copy_of)):
         if copy_of[r] >= 0 and copy_of[r] != r:
@@ -599,7 +602,7 @@ def link(pairs: Any, own_side: Any, copied: Any, links: Links, fill: Any) -> Non
     """Count the links of each row ``r`` in ``start[r + 2]``; if ``fill``, write them from ``start[r + 1]`` on.
 
     Links are directed from the second row of a pair to the first. Within one side, they are directed from the later row
-    to the earlier one, and also back if the earlier row has duplicates, which may come after its partner.
+    to the earlier one, and also back if the earlier row has equal ones, which may come after its partner.
     """
     a, b, similarity = pairs
     for m in range(len(a)):
@@ -626,9 +629,9 @@ def list_partners(
     """Count into ``cursor[e]`` the rows similar to first row ``e`` of ``begin:end``; if ``fill``, write them.
 
     ``links`` are directed from first rows of one side, that of ``copy_of``, to first rows ``e`` of the other. Partners
-    ascend, since rows are visited in order. Within one side (``own``), only rows after ``e`` count, including its
-    duplicates, and counting sets ``passed``, for each duplicate, to the number of its first row's partners that are not
-    after it. ``cursor`` starts at 0 or, if ``fill``, at each row's pairs in ``out``, the arrays (i, j, similarity).
+    ascend, since rows are visited in order. Within one side (``own``), only rows after ``e`` count, among them those
+    that equal it. Counting then sets ``passed``, for each of these, to the number of its first row's partners that are
+    not after it. ``cursor`` starts at 0 or, if ``fill``, at each row's pairs in ``out``, the arrays (i, j, similarity).
     """
     _, j, similarity = out
     for r in range(begin if own else 0, len(copy_of)):
@@ -660,7 +663,7 @@ def pair_starts(copy_of: Any, partners: Any, passed: Any) -> Any:
 
 @kernel
 def fill_pairs(copy_of: Any, begin: Any, end: Any, starts: Any, out: Any) -> None:
-    """Complete the pairs of rows ``begin:end``; the partners of a duplicate are the last of its first row's."""
+    """Complete the pairs of rows ``begin:end``; the partners of an equal row are the last of its first row's."""
     i, j, similarity = out
     for r in range(begin, end):
         at, size = np.uint64(starts[r]), np.uint64(starts[r + 1] - starts[r])

@@ -16,6 +16,9 @@ from spotsigs.matching.join_kernels import Rows
 from spotsigs.matching.prefix_kernels import MAX_SHARED, Indexed, Lists, Prefixed, Units
 from spotsigs.signatures.contained import NO_RULE, RemovalRule
 
+BITS_A_TOKEN = 8
+"""Bits of an index for each token at least, unless there are fewer signatures than bits."""
+
 EXACT = 2**48
 """Length up to which bounds are exact. The prefix of a longer row is the whole row, of any partner."""
 
@@ -81,7 +84,10 @@ def empty_index(
         Units will be listed in ascending order of length.
     """
     listed = np.full(len(rows.lengths), np.iinfo(np.int64).max) if listed is None else listed
-    marks = np.zeros(2 * ((n_signatures >> 6) + 1), np.uint64)
+    bits = 64
+    while bits < min(n_signatures, BITS_A_TOKEN * len(rows.tokens)):
+        bits *= 2
+    marks = np.zeros(bits // 32, np.uint64)  # two words for each 64 bits
     kernels.mark_signatures(units, rows, listed, marks)
     lists = int(marks[-1]) + int(marks[-2]).bit_count()
     bounds = np.zeros(2 * lists, np.int64)

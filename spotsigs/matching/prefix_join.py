@@ -91,7 +91,7 @@ def self_join(
     # for longer rows the quotient may round to 1 although they are not equal
     copies_only = tau == 1 and int(vectors.lengths.max(initial=0)) < 2**52
     with Stages(threads, most) as stages:
-        # at tau 1 the pairs are the exact duplicates; signatures are counted only if hashes of different rows collide
+        # at tau 1 the pairs are of equal rows; signatures are counted only if hashes of different rows collide
         [side] = read([vectors], sets, stages, count=not copies_only)
         if copies_only and side.collided:
             [side] = read([vectors], sets, stages)

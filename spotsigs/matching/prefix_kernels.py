@@ -8,7 +8,7 @@ bounds.
 
 Bit layouts, the highest bits first::
 
-    token, uint64      signature (32) | position (16) | weight inside the prefix (16)
+    token, uint64      signature (40) | position (16) | weight inside the prefix (8)
     posting, 4 int32   unit | length | weight from the token on | old (1) | shared weight (8) | weight (8)
 """
 
@@ -21,18 +21,21 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.parallel import bit_count, prefetch
-from spotsigs.matching.join_kernels import MAX_CLASSES, MIX_1, MIX_2, Rows
+from spotsigs.matching.join_kernels import HALF, MAX_CLASSES, MIX_1, MIX_2, Rows
 from spotsigs.signatures.contained import RemovalRule, may_remove
 
+MOST_SIGNATURES = 2**40  # ids of larger collections do not fit into a token
 MAX_POSITION = 2**16 - 1  # larger positions are stored as this one: the bound of a smaller position prunes less
 MAX_SHARED = 255  # larger shared weights are stored as this one: no bound requires more
 MAX_LENGTH = 2**31 - 1  # larger lengths are stored as this one: no bound prunes more
 NO_LIMIT = 2**40
 AHEAD = 8  # distance of prefetching, in tokens
-LINE, LINES = 16, 3  # entries in a cache line, and lines of a row that are prefetched
+LINE, LINES = 16, 8  # entries in a cache line, and lines of a row that are prefetched
 LONG_LIST = 16  # postings from which on a binary search finds the first one that is long enough
 SLACK = 0.001  # more than products of sums of two lengths and a quotient of the threshold are rounded by
-HALF = np.uint64(32)
+SIGNATURE, POSITION = np.uint64(24), np.uint64(8)  # first bits of the fields of a token
+WEIGHT = np.uint64(0xFF)
+FEW_ENTRIES = 2**12  # up to which a row has sixteen slots for each entry, and four beyond
 
 
 class Prefixed(NamedTuple):
@@ -42,7 +45,7 @@ class Prefixed(NamedTuple):
     """
 
     indptr: NDArray[np.int64]
-    ids: NDArray[np.int32]
+    ids: NDArray[Any]  # int32 or int64
     counts: NDArray[np.int32]
     lengths: NDArray[np.int64]
     shortest: NDArray[np.int64]  # (n,) length of the shortest partner
@@ -52,9 +55,14 @@ class Prefixed(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """Inverted index of the prefixes of some rows."""
+    """Inverted index of the prefixes of some rows.
 
-    # (2 * words,) 64 bits, one for each signature, set if a prefix has it; then the bits of all words before
+    A list is of all signatures with the same bit. If there are few signatures, each has a bit of its own. Otherwise two
+    may share one, so that rows seem to have more in common than they have, and more of them are compared.
+    """
+
+    # (2 * words,) 64 bits, set if a prefix has a signature of this bit; then the number of bits set in words before.
+    # The bit of a signature is its id modulo the number of bits, a power of two: ids ascend with hashes.
     marks: NDArray[np.uint64]
     bounds: NDArray[np.int64]  # (2 * lists,) start of each list, and the end of the part that is in use
     postings: NDArray[np.int32]  # (4 * capacity,)
@@ -79,14 +87,24 @@ class Indexed(NamedTuple):
     lists: Lists
 
 
+class Table(NamedTuple):
+    """Entries of a row in slots by their signatures, with which other rows are compared without a merge."""
+
+    ids: NDArray[Any]  # (slots,) signature in each slot, the last bits of its id; -1 in a free one
+    counts: NDArray[np.int32]  # (slots,)
+    further: NDArray[np.int64]  # (entries,) entries whose slot has another signature
+    state: NDArray[np.int64]  # (3,) row, or -1; number of its last slot; number of its further entries
+
+
 class ProbeScratch(NamedTuple):
     """Scratch arrays of a thread that probes an index."""
 
     counts: NDArray[np.uint8]  # (units,) weight that each indexed unit shares with the row; zero between rows
-    touched: NDArray[np.int32]  # (units,) units with a count
-    candidates: NDArray[np.int32]  # (units,)
+    touched: NDArray[np.int32]  # (units + 1,) units with a count
+    candidates: NDArray[np.int32]  # (units + 1,)
     lists: NDArray[np.int64]  # (tokens of a row,) list of each token that has one
     tokens: NDArray[np.int64]  # (tokens of a row,) the token
+    table: Table
 
 
 @kernel
@@ -119,7 +137,7 @@ def hash_rows(rows: Rows, out: Any) -> None:
     for r in range(len(out)):
         h = np.uint64(0)
         for k in range(rows.indptr[r], rows.indptr[r + 1]):
-            x = (np.uint64(np.uint32(rows.ids[k])) << HALF | np.uint64(np.uint32(rows.counts[k]))) * MIX_1
+            x = (np.uint64(rows.ids[k]) * MIX_2 + np.uint64(rows.counts[k])) * MIX_1
             x = (x ^ (x >> HALF)) * MIX_2
             h += x ^ (x >> HALF)
         out[r] = h
@@ -169,8 +187,8 @@ def select_prefixes(rows: Rows, lengths: Any, classes: Any, sizes: Any, begin: A
                 continue
             at[classes[k]] += rows.counts[k]
             weight = min(np.int64(rows.counts[k]), sizes[r] - position, MAX_SHARED)
-            tokens[slot[classes[k]]] = np.uint64(rows.ids[k]) << HALF | np.uint64(
-                min(position, MAX_POSITION) << 16 | weight
+            tokens[slot[classes[k]]] = np.uint64(rows.ids[k]) << SIGNATURE | np.uint64(
+                min(position, MAX_POSITION) << 8 | weight
             )
             slot[classes[k]] += 1
             n += 1
@@ -184,8 +202,8 @@ def mark_signatures(units: Units, rows: Prefixed, listed: Any, marks: Any) -> No
     for r in units.row_of:
         for k in range(rows.starts[r], rows.starts[r + 1]):
             if _position(rows.tokens[k]) < listed[r]:
-                s = rows.tokens[k] >> HALF
-                marks[s >> np.uint64(6) << np.uint64(1)] |= np.uint64(1) << (s & np.uint64(63))
+                bit = _bit_of(marks, rows.tokens[k])
+                marks[bit >> np.uint64(6) << np.uint64(1)] |= np.uint64(1) << (bit & np.uint64(63))
     n = np.uint64(0)
     for w in range(0, len(marks), 2):
         marks[w + 1] = n
@@ -194,15 +212,20 @@ def mark_signatures(units: Units, rows: Prefixed, listed: Any, marks: Any) -> No
 
 @kernel
 def _position(token: Any) -> Any:
-    return np.int64(token >> np.uint64(16) & np.uint64(MAX_POSITION))
+    return np.int64(token >> POSITION & np.uint64(MAX_POSITION))
+
+
+@kernel
+def _bit_of(marks: Any, token: Any) -> Any:
+    return token >> SIGNATURE & np.uint64(32 * len(marks) - 1)
 
 
 @kernel
 def _list_of(marks: Any, token: Any) -> Any:
-    """Return the number of the list of a token's signature; -1 if no prefix has it."""
-    s = token >> HALF
-    at = s >> np.uint64(6) << np.uint64(1)
-    word, bit = marks[at], s & np.uint64(63)
+    """Return the number of the list of a token's signature; -1 if there is none."""
+    bit = _bit_of(marks, token)
+    at = bit >> np.uint64(6) << np.uint64(1)
+    word, bit = marks[at], bit & np.uint64(63)
     if word >> bit & np.uint64(1) == 0:
         return np.int64(-1)
     return np.int64(marks[at + np.uint64(1)]) + bit_count(word & ((np.uint64(1) << bit) - np.uint64(1)))
@@ -223,7 +246,7 @@ def _find_lists(rows: Prefixed, r: Any, end: Any, marks: Any, bounds: Any, lists
     first, last = rows.starts[r], rows.starts[r + 1]
     for k in range(first, last):
         if k + AHEAD < last:
-            prefetch(marks, np.int64(rows.tokens[k + AHEAD] >> np.uint64(38)) * 2)
+            prefetch(marks, _bit_of(marks, rows.tokens[k + AHEAD]) >> np.uint64(6) << np.uint64(1))
         if _position(rows.tokens[k]) >= end:
             continue
         t = _list_of(marks, rows.tokens[k])
@@ -271,7 +294,7 @@ def _insert(index: Indexed, y: Any, lists: Any, tokens: Any) -> None:
         postings[4 * p] = y
         postings[4 * p + 1] = min(length, MAX_LENGTH)
         postings[4 * p + 2] = min(length - _position(token), MAX_LENGTH)
-        postings[4 * p + 3] = old << 16 | rows.shared[r] << 8 | np.int64(token & np.uint64(0xFF))
+        postings[4 * p + 3] = old << 16 | rows.shared[r] << 8 | np.int64(token & WEIGHT)
 
 
 @kernel
@@ -291,11 +314,35 @@ def _scratch(rows: Prefixed, index: Indexed) -> Any:
     n, most = len(index.units.row_of), _most_tokens(rows)
     return ProbeScratch(
         np.zeros(n, np.uint8),
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
+        np.empty(n + 1, np.int32),
+        np.empty(n + 1, np.int32),
         np.empty(most, np.int64),
         np.empty(most, np.int64),
+        _table(rows),
     )
+
+
+@kernel
+def _table(rows: Prefixed) -> Any:
+    most = np.int64(0)
+    for r in range(len(rows.lengths)):
+        most = max(most, rows.indptr[r + 1] - rows.indptr[r])
+    slots = _slots(most)
+    return Table(
+        np.full(slots, -1, rows.ids.dtype),
+        np.zeros(slots, np.int32),
+        np.empty(most, np.int64),
+        np.array([-1, 0, 0]),
+    )
+
+
+@kernel
+def _slots(entries: Any) -> Any:
+    """Return the number of slots for a number of entries, a power of two."""
+    slots = 16
+    while slots < max(16 * min(entries, FEW_ENTRIES), 4 * entries):
+        slots *= 2
+    return slots
 
 
 @kernel
@@ -312,12 +359,13 @@ def _probe(rows: Prefixed, r: Any, old: Any, index: Indexed, stop: Any, tau: Any
     for q in range(min(found, AHEAD)):
         prefetch(postings, 4 * bounds[2 * scratch.lists[q]])
     length = rows.lengths[r]
+    shared = np.int32(rows.shared[r])
     long, low, ratio = min(length, MAX_LENGTH), min(rows.shortest[r], MAX_LENGTH), tau / (1 + tau)
     for q in range(found):
         if q + AHEAD < found:
             prefetch(postings, 4 * bounds[2 * scratch.lists[q + AHEAD]])
         token = rows.tokens[scratch.tokens[q]]
-        position, weight = _position(token), np.int32(token & np.uint64(0xFF))
+        position, weight = _position(token), np.int32(token & WEIGHT)
         rest = length - position
         # the length of the longest partner for which the row needs the token, or a bit more
         reach = np.int64(min((rest + rows.shared[r] - 1 + SLACK) / ratio, NO_LIMIT)) - length
@@ -336,14 +384,14 @@ def _probe(rows: Prefixed, r: Any, old: Any, index: Indexed, stop: Any, tau: Any
             # a count that is saturated may be greater
             if count < MAX_SHARED and count + min(rest, others_rest) + SLACK < (long + other) * ratio:
                 continue
-            if count == 0:
-                scratch.touched[m] = y
-                m += 1
             total = min(count + min(weight, more & 0xFF), MAX_SHARED)
             counts[y] = total
-            if count < min(more >> 8 & 0xFF, rows.shared[r]) <= total:
-                scratch.candidates[n] = y
-                n += 1
+            # without branches, which would be mispredicted
+            scratch.touched[m] = y
+            m += int(count == 0)
+            needed = min(more >> 8 & 0xFF, shared)
+            scratch.candidates[n] = y
+            n += int((count < needed) & (needed <= total))
         visits += p
     for k in range(m):
         counts[scratch.touched[k]] = 0
@@ -351,22 +399,74 @@ def _probe(rows: Prefixed, r: Any, old: Any, index: Indexed, stop: Any, tau: Any
 
 
 @kernel
-def _similarity(rows: Prefixed, r: Any, index: Indexed, y: Any) -> Any:
+def _similarity(rows: Prefixed, r: Any, index: Indexed, y: Any, table: Table) -> Any:
     others, o = index.rows, index.units.row_of[y]
-    shared = _shared(rows, r, others, o)
+    if table.state[0] != r:
+        _clear(rows, table)
+        _enter(rows, r, table)
+    shared = _shared(rows, others, o, table)
     return shared / (rows.lengths[r] + others.lengths[o] - shared)
 
 
 @kernel
-def _shared(a: Prefixed, r: Any, b: Prefixed, o: Any) -> Any:
-    shared, p, q, p_end, q_end = np.int64(0), a.indptr[r], b.indptr[o], a.indptr[r + 1], b.indptr[o + 1]
-    while p < p_end and q < q_end:
-        one, other = a.ids[p], b.ids[q]
-        if one == other:
-            shared += min(a.counts[p], b.counts[q])
-        p += one <= other
-        q += other <= one
+def _clear(rows: Prefixed, table: Table) -> None:
+    row, last = table.state[0], np.uint64(table.state[1])
+    if row >= 0:
+        for k in range(np.uint64(rows.indptr[row]), np.uint64(rows.indptr[row + 1])):
+            table.ids[np.uint64(rows.ids[k]) & last] = -1
+
+
+@kernel
+def _enter(rows: Prefixed, r: Any, table: Table) -> None:
+    """Put the entries of a row into the table, which is empty."""
+    begin, end, n = np.uint64(rows.indptr[r]), np.uint64(rows.indptr[r + 1]), 0
+    last = np.uint64(_slots(np.int64(end - begin)) - 1)
+    for k in range(begin, end):
+        slot = np.uint64(rows.ids[k]) & last
+        if table.ids[slot] < 0:
+            table.ids[slot], table.counts[slot] = rows.ids[k], rows.counts[k]
+        else:
+            table.further[n] = k
+            n += 1
+    table.state[0], table.state[1], table.state[2] = r, last, n
+
+
+@kernel
+def _shared(rows: Prefixed, others: Prefixed, o: Any, table: Table) -> Any:
+    """Return the weight that the row in the table shares with a row of ``others``."""
+    # no branch, and no step waits for the one before
+    shared, last = np.int64(0), np.uint64(table.state[1])
+    begin, end = np.uint64(others.indptr[o]), np.uint64(others.indptr[o + 1])
+    for k in range(begin, end):
+        slot = np.uint64(others.ids[k]) & last
+        shared += np.int64(table.ids[slot] == others.ids[k]) * min(table.counts[slot], others.counts[k])
+    for n in range(table.state[2]):
+        entry = table.further[n]
+        k = _first_of_id(others.ids, begin, end, rows.ids[entry])
+        if k < end and others.ids[k] == rows.ids[entry]:
+            shared += min(rows.counts[entry], others.counts[k])
     return shared
+
+
+@kernel
+def _first_of_id(ids: Any, k: Any, end: Any, least: Any) -> Any:
+    """Return the first of ascending entries with some id at least."""
+    while k < end:
+        middle = (k + end) // np.uint64(2)
+        if ids[middle] < least:
+            k = middle + np.uint64(1)
+        else:
+            end = middle
+    return k
+
+
+@kernel
+def _similarity_of_equal(rows: Prefixed, r: Any) -> Any:
+    """Return the similarity of a row and one with equal entries; below 1 if both have signatures of their own."""
+    shared = np.int64(0)
+    for k in range(rows.indptr[r], rows.indptr[r + 1]):
+        shared += rows.counts[k]
+    return shared / (2 * rows.lengths[r] - shared)
 
 
 @kernel
@@ -405,7 +505,7 @@ def find_pairs(
             for k in range(before, at):
                 i[n], j[n], similarity[n] = r, j[k], similarity[k]
                 n += 1
-            value = _similarity(rows, r, index, r - 1) if own else 0.0  # below 1 if both have signatures of their own
+            value = _similarity_of_equal(rows, r) if own else 0.0
             if own and value >= tau:
                 i[n], j[n], similarity[n] = r, r - 1, value
                 n += 1
@@ -414,12 +514,15 @@ def find_pairs(
             postings += visits
             candidates += m
             for k in range(m):
-                o = index.rows.indptr[scratch.candidates[k]]
-                for line in range(0, LINES * LINE, LINE):
-                    prefetch(index.rows.ids, o + line)
-                    prefetch(index.rows.counts, o + line)
+                o = scratch.candidates[k]
+                entry = index.rows.indptr[o]
+                end_of_row = min(index.rows.indptr[o + 1], entry + LINES * LINE)
+                while entry < end_of_row:
+                    prefetch(index.rows.ids, entry)
+                    prefetch(index.rows.counts, entry)
+                    entry += LINE
             for k in range(m):
-                value = _similarity(rows, r, index, scratch.candidates[k])
+                value = _similarity(rows, r, index, scratch.candidates[k], scratch.table)
                 if value >= tau:
                     i[n], j[n], similarity[n] = r, scratch.candidates[k], value
                     n += 1
@@ -443,7 +546,7 @@ def find_leaders(batch: Indexed, tau: Any, rule: RemovalRule, covered: Any) -> N
             m, _ = _probe(rows, r, False, batch, MAX_LENGTH, tau, scratch)
             for k in range(m):
                 leader = scratch.candidates[k]
-                value = _similarity(rows, r, batch, leader)
+                value = _similarity(rows, r, batch, leader, scratch.table)
                 if value >= tau and may_remove(rule, units.documents[y], units.documents[leader], value):
                     covered[y] = True
                     break
@@ -471,7 +574,7 @@ def find_nearest(
         for k in range(m):
             leader = scratch.candidates[k]
             y = index.units.numbers[leader]
-            value = _similarity(rows, r, index, leader)
+            value = _similarity(rows, r, index, leader, scratch.table)
             if value < tau or not (both or _is_nearer(at, y, value, nearest, similarity)):
                 continue  # before texts are compared
             if may_remove(rule, units.documents[x], index.units.documents[leader], value):

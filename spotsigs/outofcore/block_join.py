@@ -52,11 +52,11 @@ from spotsigs.storage.store import Writer, claim, entry_spans, fingerprint, open
 from spotsigs.storage.tasks import JOB, resumable, run_tasks
 from spotsigs.workers.engines import Engine
 
-BYTES_AN_ENTRY = 8
-"""Bytes of an entry of a block: its id and count."""
+BYTES_A_COUNT = 4
+"""Bytes of an entry of a block in addition to its id."""
 
 BYTES_A_TOKEN = 44
-"""Bytes of a token of a prefix: itself, its posting, and its list."""
+"""Bytes of a token of a prefix: itself, its posting, its list, and the bits of the index."""
 
 BYTES_A_ROW = 80
 """Bytes of a row."""
@@ -135,7 +135,7 @@ def join_store(
 def _join_pairs(job: RowJob, engine: Engine, out: Writer, duplicates: bool, until: int | None) -> None:
     """Run all tasks, and write the pairs and the counters."""
     files = fold(job, engine)
-    blocks = cut_blocks(files, memory=job.memory)
+    blocks = cut_blocks(files, memory=job.memory, bytes_an_entry=job.ids.itemsize + BYTES_A_COUNT)
     pairs = pairs_of_blocks(blocks, job.tau)
     threads = max(engine.processes // max(len(pairs), 1), 1)
     tasks = [PairOfBlocks(job, number, a, b, threads) for number, (a, b) in enumerate(pairs)]
@@ -177,13 +177,13 @@ def spread_runs(task: SpreadRuns, out: Writer) -> None:
     out.facts.update(write_runs(_runs_folder(job, "spread", task.number), chunks, memory=job.memory)._asdict())
 
 
-def cut_blocks(files: Sequence[FoldedFile], *, memory: int) -> list[RowBlock]:
+def cut_blocks(files: Sequence[FoldedFile], *, memory: int, bytes_an_entry: int) -> list[RowBlock]:
     """Group files of new rows and files of old rows into blocks whose index fits into the memory of a task."""
     blocks = []
     for new in (True, False):
         group = [file for file in files if file.new == new]
         costs = [
-            file.entries * BYTES_AN_ENTRY + file.tokens * BYTES_A_TOKEN + file.rows * BYTES_A_ROW for file in group
+            file.entries * bytes_an_entry + file.tokens * BYTES_A_TOKEN + file.rows * BYTES_A_ROW for file in group
         ]
         for start, stop in entry_spans(row_starts(costs), memory - memory // 4):  # the rest is for pairs
             some = tuple(group[start:stop])

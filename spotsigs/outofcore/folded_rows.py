@@ -22,7 +22,7 @@ from spotsigs.matching.join_kernels import Rows
 from spotsigs.matching.prefix_index import bounds_of, prefixed
 from spotsigs.matching.prefix_kernels import Prefixed
 from spotsigs.signatures.contained import NO_RULE, RemovalRule
-from spotsigs.storage.store import Reader, Writer, entry_spans, opened
+from spotsigs.storage.store import Reader, Writer, entry_spans, opened, type_of_ids
 from spotsigs.storage.tasks import Job, resumable, run_tasks
 from spotsigs.workers.engines import Engine
 
@@ -51,6 +51,11 @@ class RowJob(Job):
     def vectors(self) -> Reader:
         """Open the store."""
         return opened(self.store, "vectors")
+
+    @property
+    def ids(self) -> np.dtype[Any]:
+        """Type of the ids of signatures."""
+        return type_of_ids(self.vectors())
 
     def rule(self) -> RemovalRule:
         """Return the rule by which pairs count: all do."""
@@ -109,7 +114,7 @@ def fold_rows(task: RowSpan, out: Writer) -> None:
     span = slice(int(indptr[0]), int(indptr[-1]))
     ids, counts, classes = (
         reader.mapped(name, kind)[span]
-        for name, kind in (("ids", np.int32), ("counts", np.int32), ("classes", np.uint8))
+        for name, kind in (("ids", job.ids), ("counts", np.int32), ("classes", np.uint8))
     )
     whole = Rows(indptr - indptr[0], ids, counts)
     lengths, documents = (reader.part(name, np.int64, task.begin, task.end) for name in ("lengths", "rows"))
@@ -170,7 +175,7 @@ def read_folded(job: RowJob, file: FoldedFile) -> FoldedRows:
     reader, columns = job.result("folded", file.number), dict[str, NDArray[Any]]()
     kinds: dict[str, Any] = {
         "indptr": np.int64,
-        "ids": np.int32,
+        "ids": job.ids,
         "counts": np.int32,
         "lengths": np.int64,
         "starts": np.int64,

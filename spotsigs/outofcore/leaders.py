@@ -39,7 +39,7 @@ from spotsigs.storage.store import Writer, fingerprint, open_vectors, opened, re
 from spotsigs.storage.tasks import resumable, run_tasks
 from spotsigs.workers.engines import Engine
 
-BYTES_A_LEADER_ENTRY = 80
+BYTES_A_LEADER_ENTRY = 88
 """Bytes that a round uses for each entry of its rows: entries, tokens, postings, lists and temporaries."""
 
 BYTES_A_ROW = 120
@@ -97,14 +97,14 @@ class LeaderJob(RowJob):
 
     def _index(self, number: int) -> Indexed:
         found = self.result("leaders", number)
-        rows = Prefixed(*(found.whole(name, kind) for name, kind in _PREFIXED.items()))
+        kinds = {**_PREFIXED, "ids": self.ids}
+        rows = Prefixed(*(found.whole(name, kinds[name]) for name in Prefixed._fields))
         units = Units(*(found.whole(name, kind) for name, kind in _UNITS.items()))
         return full_index(units, rows, int(self.vectors().facts["n_signatures"]))
 
 
 _PREFIXED: dict[str, Any] = {
     "indptr": np.int64,
-    "ids": np.int32,
     "counts": np.int32,
     "lengths": np.int64,
     "shortest": np.int64,

@@ -31,6 +31,7 @@ from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import begins, concatenated, gather
 from spotsigs.errors import InputError
 from spotsigs.matching.bounds import rarity_classes
+from spotsigs.matching.prefix_kernels import MOST_SIGNATURES
 from spotsigs.records import Signatures
 from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.idf import IdfFilter
@@ -55,15 +56,12 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 LAYOUT = 2
 """Version of the arrays of vectors; those of another version are built again."""
 
-MOST_SIGNATURES = 2**31 - 1
-"""Most signatures: their ids are int32."""
+MOST_NARROW = 2**31 - 1
+"""Most signatures whose ids are int32; those of more are int64."""
 
 BYTES_A_DOCUMENT = 64  # of the calling process: checksums, or hashes of ids, and their order
 BYTES_A_HASH = 48  # of `tally`, for each hash of a batch: hash, frequency, order, their sorted copies and the sums
 BYTES_AN_ENTRY = 64  # of other tasks, for each entry and each row: the entry, its row, its index and temporaries
-
-_ENTRY: dict[str, Any] = {"ids": np.int32, "counts": np.int32, "classes": np.uint8}
-"""Arrays with a value for each entry of the vectors."""
 
 _SERIAL = Serial()
 
@@ -102,12 +100,14 @@ def build_vectors(
     sets: bool = False,
     exact_duplicates: ExactDuplicates | None = None,
     facts: Mapping[str, Any] | None = None,
+    wide: bool = False,
 ) -> StoredVectors:
     """Filter the signatures of a collection, sort the documents by length, and write them as a store.
 
     The rows are those of `IdfFilter` in memory, in another order; with ``sets``, every count is 1. Each task uses
     ``memory`` bytes. Frequencies are counted over the documents that are no `exact_duplicates`; these
-    become empty rows. The manifest has ``facts`` in addition. A stopped call with the same arguments is resumed.
+    become empty rows. The manifest has ``facts`` in addition. A stopped call with the same arguments is resumed. Ids of
+    signatures are int64 if there are too many for int32, or if ``wide``.
 
     Raises
     ------
@@ -124,6 +124,7 @@ def build_vectors(
         documents=int(np.count_nonzero(exact_duplicates.distinct)),
         memory=memory,
         ranges=max(1, ceil(int(entries.sum()) / _task_size(entries, memory // BYTES_A_HASH))),
+        wide=wide,
     )
     _claim(job, segments, exact_duplicates)
     compared = exact_duplicates.distinct if exact_duplicates.any else None
@@ -149,8 +150,8 @@ def rounds_of(folder: Path) -> Path:
 
 
 def _task_size(entries: NDArray[np.int64], most: int) -> int:
-    """Return the number of entries of a task, at most a given number."""
-    return task_size(int(entries.sum()), LEAST_ENTRIES, most)
+    """Return the number of entries of a task, at most a given number, and so many that int32 numbers them."""
+    return task_size(int(entries.sum()), LEAST_ENTRIES, min(most, 2**31 - 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +163,17 @@ class VectorJob(Job):
     documents: int  # number of distinct documents, by which frequencies are divided
     memory: int  # bytes that one task may use
     ranges: int  # number of ranges of hashes, of equal width
+    wide: bool  # ids are int64 in any case
+
+    def bases(self) -> NDArray[np.int64]:
+        """Return the id of the first signature of each range, and the number of all."""
+        bases: NDArray[np.int64] = self.result("bases").whole("bases", np.int64)
+        return bases
+
+    def entries(self) -> dict[str, Any]:
+        """Return the types of the arrays with a value for each entry of the vectors."""
+        ids = np.int64 if self.wide or self.bases()[-1] > MOST_NARROW else np.int32
+        return {"ids": ids, "counts": np.int32, "classes": np.uint8}
 
 
 class VectorBatch(NamedTuple):
@@ -209,6 +221,7 @@ def _claim(job: VectorJob, segments: Blocks, exact_duplicates: ExactDuplicates) 
         "settings": identity((job.idf_filter, job.sets)),
         "memory": job.memory,
         "layout": LAYOUT,
+        "wide": job.wide,
     }
     job.begin(facts)
 
@@ -302,25 +315,25 @@ def number(batch: VectorBatch, out: Writer) -> None:
     counts = np.ones(int(size.sum()), np.int32) if job.sets else counts[kept]
     order = np.argsort(lengths, kind="stable")
     entries: tuple[NDArray[Any], ...] = (ids[kept], counts, classes[kept])
-    for name, values in zip(_ENTRY, entries, strict=True):
+    for name, values in zip(job.entries(), entries, strict=True):
         out.put(name, _ordered(values, size, order))
     out.put("starts", row_starts(size[order]))
     out.put("lengths", lengths[order])
     out.put("rows", batch.first + order)
 
 
-def _numbers_of(batch: VectorBatch) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+def _numbers_of(batch: VectorBatch) -> tuple[NDArray[Any], NDArray[np.uint8]]:
     """Return the id of the signature of each entry, -1 if it is dropped, and the class of its frequency."""
     job = batch.job
     scattered = job.result("scattered", batch.number)
     edges = scattered.whole("edges", np.int64).tolist()
-    bases = job.result("bases").whole("bases", np.int64).tolist()
-    ids, classes = np.full(edges[-1], -1, np.int32), np.zeros(edges[-1], np.uint8)
+    bases = job.bases()
+    ids, classes = np.full(edges[-1], -1, job.entries()["ids"]), np.zeros(edges[-1], np.uint8)
     for k, (first, last) in enumerate(pairwise(edges)):
         tallied = job.result("tallied", k)
         hashes = scattered.part("hashes", np.uint64, first, last)
         indices, known = look_up(hashes, tallied.whole("vocabulary", np.uint64))
-        ids[first:last][known] = indices[known] + np.int32(bases[k])
+        ids[first:last][known] = indices[known] + bases[k].astype(ids.dtype)
         classes[first:last][known] = tallied.whole("classes", np.uint8)[indices[known]]
     entries = scattered.whole("entries", np.int32)
     return ids[entries], classes[entries]
@@ -348,33 +361,35 @@ def lay_out(task: Layout) -> None:
             store.put(name, duplicates.whole(name, np.int32))
         n_signatures = sum(int(word.facts["signatures"]) for word in words)
         rows = duplicates.length("content", np.int32)
-        store.facts |= {"rows": rows, "n_signatures": n_signatures, **task.facts}
+        ids = np.dtype(job.entries()["ids"]).name
+        store.facts |= {"rows": rows, "n_signatures": n_signatures, "ids": ids, **task.facts}
 
 
 def _write_rows(store: Writer, job: VectorJob, numbered: Sequence[Reader]) -> None:
     """Merge the rows of all batches by length, some rows of similar length at a time."""
-    kinds: dict[str, Any] = {"rows": np.int64, "lengths": np.int64, "indptr": np.int64, **_ENTRY}
+    entries = job.entries()
+    kinds: dict[str, Any] = {"rows": np.int64, "lengths": np.int64, "indptr": np.int64, **entries}
     with ExitStack() as stack:
         append = {name: stack.enter_context(store.growing(name, kind)) for name, kind in kinds.items()}
         end = np.zeros(1, np.int64)
         append["indptr"](end)
         for spans in _row_ranges(job, numbered):
-            parts = [_rows_of(batch, *span) for batch, span in zip(numbered, spans, strict=True)]
-            rows, lengths, sizes, *entries = concatenated(parts, tuple(kinds.values()))
+            parts = [_rows_of(batch, *span, entries) for batch, span in zip(numbered, spans, strict=True)]
+            rows, lengths, sizes, *columns = concatenated(parts, tuple(kinds.values()))
             parts.clear()
             order = np.argsort(lengths, kind="stable")
             ends = end + np.cumsum(sizes[order])
-            columns = (rows[order], lengths[order], ends, *(_ordered(values, sizes, order) for values in entries))
-            for name, values in zip(kinds, columns, strict=True):
+            ordered = (_ordered(values, sizes, order) for values in columns)
+            for name, values in zip(kinds, (rows[order], lengths[order], ends, *ordered), strict=True):
                 append[name](values)
             end = ends[-1:]
 
 
-def _rows_of(numbered: Reader, first: int, last: int) -> tuple[NDArray[Any], ...]:
+def _rows_of(numbered: Reader, first: int, last: int, kinds: Mapping[str, Any]) -> tuple[NDArray[Any], ...]:
     """Return the numbers, lengths, sizes and entries of some rows of a batch."""
     rows, lengths = (numbered.part(name, np.int64, first, last) for name in ("rows", "lengths"))
     starts = numbered.part("starts", np.int64, first, last + 1)
-    columns = (numbered.part(name, kind, int(starts[0]), int(starts[-1])) for name, kind in _ENTRY.items())
+    columns = (numbered.part(name, kind, int(starts[0]), int(starts[-1])) for name, kind in kinds.items())
     return rows, lengths, np.diff(starts), *columns
 
 

@@ -570,6 +570,11 @@ class StoredVectors:
         return gathered(scattered(lengths, self.rows), self.exact_duplicates.representatives)
 
 
+def type_of_ids(vectors: Reader) -> np.dtype[Any]:
+    """Return the type of the ids of signatures in a store of vectors: int32, or int64 if there are too many."""
+    return np.dtype(str(vectors.facts.get("ids", "int32")))
+
+
 def open_vectors(folder: str | Path) -> StoredVectors:
     """Open vectors written by `spotsigs.outofcore.vectorize.build_vectors`."""
     store = opened(folder, "vectors")
@@ -577,7 +582,7 @@ def open_vectors(folder: str | Path) -> StoredVectors:
     vectors = unchecked(
         Vectors,
         indptr=store.array("indptr", np.int64),
-        ids=store.array("ids", np.int32),
+        ids=store.array("ids", type_of_ids(store)),
         counts=store.array("counts", np.int32),
         lengths=store.array("lengths", np.int64),
         doc_ids=RowNumbers(len(rows)),

@@ -58,22 +58,25 @@ def segments_of(batches, folder):
     return Blocks(tuple(folders))
 
 
-def save_vectors(folder, vectors, exact_duplicates=None):
-    """Write vectors in memory as a store, as `build_vectors` does."""
+def save_vectors(folder, vectors, exact_duplicates=None, step=None):
+    """Write vectors in memory as a store, as `build_vectors` does; with a step, their ids are int64 multiples of it."""
     n = vectors.n_signatures
     rows = np.argsort(vectors.lengths, kind="stable")
     ordered, exact_duplicates = vectors.take(rows), exact_duplicates or ExactDuplicates.none(len(rows))
     classes = rarity_classes(vectors.document_frequencies)
     with writing(folder, "vectors") as store:
         store.put("rows", rows)
-        for name in ("indptr", "ids", "counts", "lengths"):
+        for name in ("indptr", "counts", "lengths"):
             store.put(name, getattr(ordered, name))
+        store.put("ids", ordered.ids if step is None else ordered.ids.astype(np.int64) * step)
         store.put("classes", classes[ordered.ids])
         store.put("vocabulary", np.arange(n, dtype=np.uint64) if vectors.vocabulary is None else vectors.vocabulary)
         store.put("content", exact_duplicates.content)
         store.put("representatives", exact_duplicates.representatives)
         store.strings("doc_ids", vectors.doc_ids)
-        store.facts = {"rows": len(rows), "n_signatures": n}
+        store.facts = {"rows": len(rows), "n_signatures": n if step is None else n * step}
+        if step is not None:
+            store.facts["ids"] = "int64"
 
 
 def save_contents(folder, contents):

@@ -33,13 +33,17 @@ LARGE = 10**9
 BUDGETS = st.sampled_from([4_000, 10_000, 10**8])
 
 
-def joined(folder, rows, tau, memory, new_from=0, engine=None):
-    save_vectors(folder / "v", rows)
+STEPS = st.sampled_from([None, 1, 2**30, 2**31 + 11])
+"""Steps between ids of 64 bits, in which they are up to 2**40; of a power of two, all share a bit of an index."""
+
+
+def joined(folder, rows, tau, memory, new_from=0, engine=None, step=None):
+    save_vectors(folder / "v", rows, step=step)
     return join_store(folder / "v", folder / "p", tau, engine or Serial(), memory=memory, new_from=new_from)
 
 
-def check(tmp_path_factory, documents, tau, memory, new_from):
-    pairs = joined(tmp_path_factory.mktemp("j"), vectors_of(documents), tau, memory, new_from)
+def check(tmp_path_factory, documents, tau, memory, new_from, step=None):
+    pairs = joined(tmp_path_factory.mktemp("j"), vectors_of(documents), tau, memory, new_from, step=step)
     expected = naive_join(documents, tau)
     assert triples(pairs) == [pair for pair in expected if pair[1] >= new_from]
 
@@ -47,10 +51,10 @@ def check(tmp_path_factory, documents, tau, memory, new_from):
 @examples(20, long=400)
 @given(
     documents=collections(largest=20), tau=st.sampled_from([0.01, 0.1, *TAUS]), memory=BUDGETS,
-    new_from=st.integers(0, 9),
+    new_from=st.integers(0, 9), step=STEPS,
 )  # fmt: skip
-def test_pairs_are_those_of_every_two_rows(tmp_path_factory, documents, tau, memory, new_from):
-    check(tmp_path_factory, documents, tau, memory, new_from)
+def test_pairs_are_those_of_every_two_rows(tmp_path_factory, documents, tau, memory, new_from, step):
+    check(tmp_path_factory, documents, tau, memory, new_from, step)
 
 
 @examples(20, long=400)
@@ -62,9 +66,9 @@ def test_pairs_at_the_threshold_are_found(tmp_path_factory, drawn, memory):
 @examples(2, long=60)
 @given(
     seed=st.integers(0, 10**6), tau=st.floats(0.02, 1.0), memory=st.sampled_from([150_000, 10**8]),
-    new_from=st.sampled_from([0, 0, 90]),
+    new_from=st.sampled_from([0, 0, 90]), step=st.sampled_from([None, 2**28, 2**28 + 3]),
 )  # fmt: skip
-def test_pairs_are_those_of_the_join_in_memory(tmp_path_factory, seed, tau, memory, new_from):
+def test_pairs_are_those_of_the_join_in_memory(tmp_path_factory, seed, tau, memory, new_from, step):
     """Rows so long that several shared units are required, skewed, with copies."""
     rng = np.random.default_rng(seed)
     signatures = rng.zipf(1.3, 20_000) % 3000
@@ -78,7 +82,7 @@ def test_pairs_are_those_of_the_join_in_memory(tmp_path_factory, seed, tau, memo
             row = Counter(rng.choice(signatures, rng.integers(1, 250)).tolist())
         documents.append(row)
     rows = vectors_of(documents)
-    actual = joined(tmp_path_factory.mktemp("j"), rows, tau, memory, new_from)
+    actual = joined(tmp_path_factory.mktemp("j"), rows, tau, memory, new_from, step=step)
     assert triples(actual) == [pair for pair in triples(self_join(rows, tau)) if pair[1] >= new_from]
 
 
@@ -124,7 +128,7 @@ def test_rows_are_folded_once(tmp_path_factory, documents, tau, memory, new_from
             length, tokens = sum(documents[d].values()), rows.tokens[rows.starts[r] : rows.starts[r + 1]].tolist()
             size = bounds_of(np.array([length]), tau)[2][0]
             expected = naive_prefixes.prefix(documents[d], {s: rarity(f) for s, f in frequency.items()}, size)
-            assert [(t >> 32, t >> 16 & 0xFFFF, t & 0xFFFF) for t in tokens] == expected
+            assert [(t >> 24, t >> 8 & 0xFFFF, t & 0xFF) for t in tokens] == expected
             assert file.new == (d >= new_from)
             assert part.repeated[r] == ((length, shared) == before)
             before, found[d] = (length, shared), shared
@@ -144,7 +148,7 @@ def test_every_two_rows_that_can_be_similar_are_in_one_pair_of_blocks(lengths, t
     n = len(lengths)
     files = [FoldedFile(k, new[k], 1, length, length, length, length) for k, length in enumerate(lengths) if length]
     met = Counter()
-    for a, b in pairs_of_blocks(cut_blocks(files, memory=memory), tau):
+    for a, b in pairs_of_blocks(cut_blocks(files, memory=memory, bytes_an_entry=8), tau):
         one, other = ([file.number for file in block.files] for block in (a, b))
         met.update({(min(x, y), max(x, y)) for x in one for y in other if x != y})
     for x in range(n):

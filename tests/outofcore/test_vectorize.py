@@ -14,11 +14,13 @@ from folders import contents
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stores import Elsewhere, StopsAt, segments_of
+from strategies import triples
 from test_block_join import rarity
 from test_store import change_versions
 
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
+from spotsigs.outofcore.block_join import join_store
 from spotsigs.outofcore.segments import extract_segments
 from spotsigs.outofcore.vectorize import build_vectors, parse_memory
 from spotsigs.records import DocumentColumns, Signatures, Skipped
@@ -239,6 +241,27 @@ def test_layout_refuses_more_signatures_than_numbers(tmp_path, monkeypatch):
     ):
         build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0), memory=10**9)
     assert not (tmp_path / "v").exists()
+
+
+def test_ids_are_wide_if_there_are_too_many_and_the_same(tmp_path, monkeypatch):
+    """The pairs as well."""
+    segments = segments_of(large_batches(np.random.default_rng(4)), tmp_path / "s")
+    made, pairs = {}, {}
+    for name in ("narrow", "parameter", "number"):
+        if name == "number":
+            monkeypatch.setattr("spotsigs.outofcore.vectorize.MOST_NARROW", made["narrow"].vectors.n_signatures - 1)
+        wide = name == "parameter"
+        made[name] = build_vectors(tmp_path / name, segments, IdfFilter(idf_min=0), memory=MEMORY, wide=wide)
+        joined = join_store(tmp_path / name, tmp_path / f"pairs-{name}", 0.2, Serial(), memory=MEMORY)
+        pairs[name] = triples(joined)
+    assert made["narrow"].vectors.ids.dtype == np.int32
+    assert len(pairs["narrow"]) > 10
+    for name in ("parameter", "number"):
+        assert made[name].vectors.ids.dtype == np.int64
+        assert pairs[name] == pairs["narrow"]
+        for column in ("indptr", "ids", "counts", "lengths", "vocabulary"):
+            one, other = (getattr(made[which].vectors, column) for which in ("narrow", name))
+            np.testing.assert_array_equal(one, other)
 
 
 def test_the_filter_in_memory_refuses_more_signatures_than_numbers(monkeypatch):
