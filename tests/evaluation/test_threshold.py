@@ -57,7 +57,7 @@ def test_evidence():
         ([0.01] * 1000 + [0.9], "only 1 pair "),
         (hill(0.3, 0.3, 3000), "no valley"),
         (UNRELATED, "no valley"),
-        (np.concatenate([UNRELATED, hill(0.2, 0.1, 800)]), "that of a shared template"),
+        (np.concatenate([UNRELATED, hill(0.2, 0.1, 800)]), "as pages with a shared template have it"),
         (np.exp(np.linspace(np.log(FLOOR), 0, 3000)), "no valley"),
         (np.concatenate([UNRELATED, [0.9, 0.95]]), "no valley"),
     ],
