@@ -43,7 +43,10 @@ class TextLost:
 
 
 class Drawn(NamedTuple):
-    """Hashes of some pages: the distinct hashes of kept pages, and the hashes of each removed page; both ascend."""
+    """Hashes of kept pages, and the hashes of each removed page.
+
+    Both ascend once parts are concatenated, and the hashes of kept pages are distinct then.
+    """
 
     kept: NDArray[np.uint64]
     removed: NDArray[np.uint64]
@@ -54,16 +57,14 @@ class Drawn(NamedTuple):
         """Return the hashes of consecutive pages, by the number of the first and which of them are kept."""
         sizes = np.diff(grams.indptr)
         stays = np.repeat(kept, sizes)
-        removed = grams.hashes[~stays]
         rows = np.repeat(first + np.flatnonzero(~kept), sizes[~kept]).astype(np.int32)
-        order = np.argsort(removed, kind="stable")
-        return cls(distinct(grams.hashes[stays]), removed[order], rows[order])
+        return cls(grams.hashes[stays], grams.hashes[~stays], rows)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Drawn]) -> Drawn:
-        """Return the hashes of the pages of several parts together."""
+        """Return the hashes of the pages of several parts together, sorted."""
         kept, removed, rows = (np.concatenate(column) for column in zip(cls.none(), *parts, strict=True))
-        order = np.argsort(removed, kind="stable")
+        order = np.argsort(removed)
         return cls(distinct(kept), removed[order], rows[order])
 
     @classmethod
@@ -100,8 +101,8 @@ class Counted(NamedTuple):
 
     @classmethod
     def of(cls, parts: Sequence[Drawn]) -> Counted:
-        """Count the hashes of a range, of all pages."""
-        kept, removed, rows = Drawn.concatenate(parts)
+        """Count the hashes of a range, of all pages; each part is sorted."""
+        kept, removed, rows = parts[0] if len(parts) == 1 else Drawn.concatenate(parts)
         lost, is_gram = ~_among(removed, kept), WordGrams.are_grams(removed)
         pages = distinct(rows[is_gram])
         own, without = (

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.kernel import kernel
+from spotsigs.arrays.types import Int32s
 from spotsigs.contracts import SignatureScheme
 from spotsigs.errors import InputError, require, shown
 from spotsigs.records import Tokens
@@ -135,13 +137,24 @@ def language_of(tokens: Tokens) -> tuple[str, float]:
     the longer words.
     """
     words, lists, kinds = _listed_languages()
-    roles = words.roles_of(tokens)
-    rows = roles[roles > 0] - 1
-    counts, letters = (np.count_nonzero(lists[rows[kinds[rows] == kind]], axis=0) for kind in (_WORD, _LETTER))
-    counts += np.minimum(letters, counts)
+    by_kind = np.zeros((3, lists.shape[1]), np.int64)
+    _count_stopwords(words.roles_of(tokens), lists, kinds, by_kind)
+    counts = by_kind[_WORD] + np.minimum(by_kind[_LETTER], by_kind[_WORD])
     best = int(counts.argmax())
     best = best if counts[best] > CLEARLY * counts[0] else 0
-    return languages()[best], int(np.count_nonzero(lists[rows, best])) / max(len(tokens), 1)
+    return languages()[best], int(by_kind[:, best].sum()) / max(len(tokens), 1)
+
+
+@kernel
+def _count_stopwords(
+    roles: Int32s, lists: NDArray[np.bool_], kinds: NDArray[np.int8], counts: NDArray[np.int64]
+) -> None:
+    """Add the tokens of a text to the counts by kind of word and by language; a role is the row of a word plus 1."""
+    for role in roles:
+        if role > 0:
+            kind = kinds[role - 1]
+            for language in range(lists.shape[1]):
+                counts[kind, language] += lists[role - 1, language]
 
 
 def fraction_of(tokens: Tokens, language: str) -> float:
