@@ -184,9 +184,9 @@ def of_all(crawl, folder, way):
 
 def of_added(crawl, folder, way):
     """Return the bytes of the copies and tables of two batches that are added to a store."""
-    words = ("--store", folder / "store", "--add", *way)
+    words = ("--store", folder / "store", *way)
     first = ran(crawl, folder, "dedup", "old", "--out", folder / "old", *words)
-    return first | ran(crawl, folder, "dedup", "new", "--out", folder / "new", *words)
+    return first | ran(crawl, folder, "dedup", "new", "--out", folder / "new", "--add", *words)
 
 
 def of_reference(crawl, folder, way):
