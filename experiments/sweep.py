@@ -160,7 +160,8 @@ class SweepSummary(Callback):
 
     def on_multirun_start(self, config: Any, **_: Any) -> None:
         """Name the folder of the sweep by its overrides, and remove the list of an earlier sweep."""
-        sys.stderr.write("composing the cells of the sweep\n")
+        if not any(word.startswith("experiment=") for word in config.hydra.overrides.task):  # which is refused
+            sys.stderr.write("composing the cells of the sweep\n")
         name = (
             variant(without_repeated_defaults(config.hydra.overrides.task, config.hydra.runtime.choices)) or "defaults"
         )

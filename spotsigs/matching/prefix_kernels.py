@@ -87,7 +87,7 @@ class Indexed(NamedTuple):
     lists: Lists
 
 
-class Table(NamedTuple):
+class RowTable(NamedTuple):
     """Entries of a row in slots by their signatures, with which other rows are compared without a merge."""
 
     ids: NDArray[Any]  # (slots,) signature in each slot, the last bits of its id; -1 in a free one
@@ -104,7 +104,7 @@ class ProbeScratch(NamedTuple):
     candidates: NDArray[np.int32]  # (units + 1,)
     lists: NDArray[np.int64]  # (tokens of a row,) list of each token that has one
     tokens: NDArray[np.int64]  # (tokens of a row,) the token
-    table: Table
+    table: RowTable
 
 
 @kernel
@@ -328,7 +328,7 @@ def _table(rows: Prefixed) -> Any:
     for r in range(len(rows.lengths)):
         most = max(most, rows.indptr[r + 1] - rows.indptr[r])
     slots = _slots(most)
-    return Table(
+    return RowTable(
         np.full(slots, -1, rows.ids.dtype),
         np.zeros(slots, np.int32),
         np.empty(most, np.int64),
@@ -399,7 +399,7 @@ def _probe(rows: Prefixed, r: Any, old: Any, index: Indexed, stop: Any, tau: Any
 
 
 @kernel
-def _similarity(rows: Prefixed, r: Any, index: Indexed, y: Any, table: Table) -> Any:
+def _similarity(rows: Prefixed, r: Any, index: Indexed, y: Any, table: RowTable) -> Any:
     others, o = index.rows, index.units.row_of[y]
     if table.state[0] != r:
         _clear(rows, table)
@@ -409,7 +409,7 @@ def _similarity(rows: Prefixed, r: Any, index: Indexed, y: Any, table: Table) ->
 
 
 @kernel
-def _clear(rows: Prefixed, table: Table) -> None:
+def _clear(rows: Prefixed, table: RowTable) -> None:
     row, last = table.state[0], np.uint64(table.state[1])
     if row >= 0:
         for k in range(np.uint64(rows.indptr[row]), np.uint64(rows.indptr[row + 1])):
@@ -417,7 +417,7 @@ def _clear(rows: Prefixed, table: Table) -> None:
 
 
 @kernel
-def _enter(rows: Prefixed, r: Any, table: Table) -> None:
+def _enter(rows: Prefixed, r: Any, table: RowTable) -> None:
     """Put the entries of a row into the table, which is empty."""
     begin, end, n = np.uint64(rows.indptr[r]), np.uint64(rows.indptr[r + 1]), 0
     last = np.uint64(_slots(np.int64(end - begin)) - 1)
@@ -432,7 +432,7 @@ def _enter(rows: Prefixed, r: Any, table: Table) -> None:
 
 
 @kernel
-def _shared(rows: Prefixed, others: Prefixed, o: Any, table: Table) -> Any:
+def _shared(rows: Prefixed, others: Prefixed, o: Any, table: RowTable) -> Any:
     """Return the weight that the row in the table shares with a row of ``others``."""
     # no branch, and no step waits for the one before
     shared, last = np.int64(0), np.uint64(table.state[1])
