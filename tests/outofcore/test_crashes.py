@@ -19,6 +19,8 @@ import psutil
 import pytest
 from test_engines import available
 
+from spotsigs.storage.manifest import MANIFEST
+
 ROOT = Path(__file__).parents[2]
 
 ON_DISK = """
@@ -57,6 +59,10 @@ def started(*words):
             end_orphans([process.pid])
 
 
+TIMED = {"cells", "tasks", Path(MANIFEST).stem}
+"""Names of files with times: of finished cells, of tasks, and of the files of a copy."""
+
+
 @dataclass(frozen=True)
 class Job:
     """A command that writes into a folder, and which of the files there must not differ."""
@@ -74,7 +80,7 @@ class Job:
         assert process.returncode == 0, err
 
     def content(self, folder):
-        paths = [path for way in self.results for path in folder.glob(way) if path.stem != "cells"]  # which have times
+        paths = [path for way in self.results for path in folder.glob(way) if path.stem not in TIMED]
         contents = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
         assert contents
         return contents

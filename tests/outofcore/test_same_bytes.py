@@ -103,7 +103,7 @@ def decided(method, matched):
     seed=st.integers(0, 10**9),
     tau=st.sampled_from([0.1, 0.25, 0.4, 0.6]),
     keep=st.sampled_from([Keep.first, Keep.longest]),
-    budget=st.sampled_from([4_000, 20_000, 10**8]),
+    budget=st.sampled_from([20_000, 100_000, 10**8]),
     n=st.integers(1, 30),
 )
 def test_decisions_are_those_of_brute_force_in_memory_and_on_disk(tmp_path_factory, seed, tau, keep, budget, n):
