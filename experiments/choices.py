@@ -124,7 +124,7 @@ def _usual_part(group: str, choice: str, cls: Any) -> Any:
 
 
 def _nearest_choice(group: str, part: Any) -> str:
-    """Return the choice of the class of a part that has most of its parameters; by default that of runs."""
+    """Return the choice of a part's class that has most of its parameters; if there is none, the group's default."""
     cls: Any = type(part)
     target = f"{cls.__module__}.{cls.__qualname__}"
     names = [path.stem for path in sorted((CONF / group).glob("*.yaml"))]

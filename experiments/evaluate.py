@@ -138,7 +138,7 @@ class QualityCells(CellTask):
     def _in_comparison(
         self, join: SharedJoin, reported: Sequence[Pairs], truth: Truth, levels: Levels
     ) -> dict[str, list[float]]:
-        """Return F1 in the samples of a comparison, at thresholds chosen on other pages and at that of the method."""
+        """Return F1 in the samples of a comparison, at thresholds chosen on other pages and at the method's own."""
         method = _on_one_thread(self.method)
         if method.matcher.nested and self.taus:  # the pairs at the lowest threshold have those at all others
             every = [PairsOfLevels.of(reported[0], truth, levels, self.taus)]

@@ -17,6 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from experiments.choices import CONF
 from experiments.claims.ledger import RETIRED
 from experiments.harness.used_code import EVERY, ROOT, used_files
 from experiments.show.overview import UNLISTED
@@ -25,7 +26,6 @@ from spotsigs.reports.output_files import write_csv
 from spotsigs.runs.provenance import CODE, git, provenance
 from spotsigs.storage.atomic import move_aside, publish
 
-CONF = ROOT / "conf"
 NAME = "manifest.csv"
 PRODUCERS = ("run.py experiment=", "bench.py", "end_to_end.py")
 """Beginnings of the commands that write results."""

@@ -24,7 +24,7 @@ def finding(results: Path) -> str:
     whole_pages, *others = (read_facts(results / folder / "facts.csv") for folder in FOLDERS)
     leads = {int(match[1]): fact for name, fact in whole_pages.items() if (match := _LEAD.fullmatch(name))}
     facts = dict(whole_pages)
-    for known in others:  # after template removal, the leads have the names of those of whole pages
+    for known in others:  # the leads after template removal have the same names as the leads of whole pages
         facts |= {name: fact for name, fact in known.items() if name.startswith("hypothesis ")}
     if not leads:
         return UNKNOWN

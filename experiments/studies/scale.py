@@ -140,7 +140,7 @@ def _run(settings: Settings, folder: Path, memory: TracedMemory, budget: int) ->
     log.setLevel(logging.INFO)
     recorder = StageRecorder()
     log.addHandler(recorder)
-    # the band of the experiment, whatever that of data=; without duplicates, to measure the join
+    # the band of the experiment, whatever band data= has; without duplicates, to measure the join
     method = replace(settings.method, idf_filter=IdfFilter(), duplicates=Sameness.off)
     store = Store(
         folder=folder / "store",

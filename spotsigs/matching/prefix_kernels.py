@@ -450,7 +450,7 @@ def _shared(rows: Prefixed, others: Prefixed, o: Any, table: RowTable) -> Any:
 
 @kernel
 def _first_of_id(ids: Any, k: Any, end: Any, least: Any) -> Any:
-    """Return the first of ascending entries with some id at least."""
+    """Return the first entry from ``k`` on whose id is at least ``least``, by bisection; ids ascend."""
     while k < end:
         middle = (k + end) // np.uint64(2)
         if ids[middle] < least:

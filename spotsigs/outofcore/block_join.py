@@ -82,7 +82,10 @@ class PairOfBlocks(NamedTuple):
 
 
 class SpreadRuns(NamedTuple):
-    """A task: the pairs that exact duplicates add to those of some runs; without runs, the pairs within their sets."""
+    """A task: the pairs that exact duplicates add to the pairs of some runs.
+
+    Without runs, these are the pairs of two documents that are exact duplicates of each other.
+    """
 
     job: RowJob
     number: int
@@ -99,7 +102,7 @@ def join_store(
     new_from: int = 0,
     crossed: bool = False,
 ) -> Pairs:
-    """Find all pairs of a store with multiset Jaccard similarity at least tau, and those of exact duplicates.
+    """Find all pairs of a store with multiset Jaccard similarity at least tau, and the pairs of exact duplicates.
 
     The vectors are those of ``store``, which all workers can read, and the pairs are written below ``folder``; a call
     with the same arguments reuses complete results. Each task uses ``memory`` bytes, unless a single row exceeds them.
@@ -169,7 +172,7 @@ def _runs_of(job: RowJob, kind: str, task: int, count: int) -> tuple[Path, ...]:
 
 @resumable("spread")
 def spread_runs(task: SpreadRuns, out: Writer) -> None:
-    """Write the pairs that exact duplicates add to those of some runs."""
+    """Write the pairs that exact duplicates add to the pairs of some runs."""
     job = task.job
     duplicates = open_vectors(job.store).exact_duplicates
     limits = {"most": pairs_at_a_time(job.memory // 4), "new_from": job.new_from}

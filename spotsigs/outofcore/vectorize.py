@@ -57,7 +57,7 @@ LAYOUT = 2
 """Version of the arrays of vectors; those of another version are built again."""
 
 MOST_NARROW = 2**31 - 1
-"""Most signatures whose ids are int32; those of more are int64."""
+"""Most signatures whose ids are int32; if there are more, all ids are int64."""
 
 BYTES_A_DOCUMENT = 64  # of the calling process: checksums, or hashes of ids, and their order
 BYTES_A_HASH = 48  # of `tally`, for each hash of a batch: hash, frequency, order, their sorted copies and the sums

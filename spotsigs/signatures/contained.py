@@ -49,7 +49,7 @@ def phrases_of(signatures: UInt64s, firsts: Int32s, tokens: Tokens) -> UInt64s:
 
 
 class Contents(NamedTuple):
-    """Phrases of n documents in CSR form; exact duplicates have theirs once."""
+    """Phrases of n documents in CSR form; the phrases of exact duplicates are stored once."""
 
     indptr: NDArray[np.int64]  # (n + 1,)
     hashes: NDArray[np.uint32]  # 31 bits of each phrase, ascending; the lowest bit is 1 for the document's own
