@@ -70,9 +70,9 @@ runs = {collection.name: run(collection) for collection in collections}
 # %% [markdown]
 # ## Signature and matcher separated
 #
-# Best F1 of each signature with each matcher, in the default band of IDF, [.2, 1], and its threshold. Where both rows
-# of a signature are equal, LSH costs no quality; where its row is lower, true pairs share too few signatures for $k =
-# 6$.
+# The table has the best F1 of each signature with each matcher, in the IDF band [.2, 1], and its threshold. Where both
+# rows of a signature are equal, LSH costs no quality. Where the row of LSH is lower, true pairs share too few
+# signatures for $k = 6$.
 
 # %%
 rows = []
@@ -187,8 +187,8 @@ pd.DataFrame(examples).set_index(["pages", "method"])
 # %% [markdown]
 # ## Transfer of thresholds
 #
-# F1 of SpotSigs on the pages of a column at the threshold that is best on those of a row. What is off the diagonal is
-# what a threshold of other pages costs.
+# The table has the F1 of SpotSigs on the pages of a column, at the threshold that is best on the pages of a row. The
+# difference to the diagonal is what a threshold of other pages costs.
 
 # %%
 transfer = {

@@ -18,7 +18,7 @@ FINDING = (
     "templates raises the F1 of words by more than the choice of any signature does.\n\n"
     "The matching algorithm is exact, as the paper claims, and with tight bounds it is also the fastest that was "
     "measured. The paper's upper bound of IDF raises F1 where clusters are large and lowers it where they are small. "
-    "[README](../README.md#what-the-reproduction-finds) has what is decided, with its numbers.\n"
+    "[What was found](../docs/reproduction.md#what-was-found) has all that is decided, with its numbers.\n"
 )
 FIGURES = ("sites/lead_over_sites", "figure5/figure5")
 """The figures that are shown; all others are linked."""

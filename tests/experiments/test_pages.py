@@ -16,7 +16,7 @@ from experiments.claims.ledger import RETIRED, command_of
 from experiments.harness.manifest import age, read
 from experiments.show.finding import UNKNOWN, finding
 from experiments.show.overview import overview
-from experiments.show.pages import CITATION, PAGES, ROOT, SECTION, SECTIONS, cited, written
+from experiments.show.pages import CITATION, PAGES, ROOT, SECTION, SECTIONS, cited, plain, written
 from spotsigs import __version__
 from spotsigs.runs.provenance import git
 
@@ -71,7 +71,8 @@ def test_the_citation_has_the_version_and_the_date_of_the_changelog():
 @pytest.mark.parametrize("name", STATED)
 def test_other_text_has_no_measured_figures(name):
     text = SECTION.sub("", (ROOT / name).read_text(encoding="utf-8"))
-    text = re.sub(r"(?<=## What the reproduction finds\n).*?(?=\nA user sees)", "", text, flags=re.DOTALL)  # see below
+    found = r"(?<=## What the reproduction finds\n).*?(?=\n## )|(?<=## What was found\n).*?(?=\n## )"  # see below
+    text = re.sub(found, "", text, flags=re.DOTALL)
     text = re.sub(r"## Real pages.*?(?=\n## )", "", text, flags=re.DOTALL)  # of the command that opens the section
     text = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)
     measured = {figure for row in FIGURES if row["page"] == name for figure in DECIMAL.findall(row["figures"])}
@@ -114,28 +115,60 @@ def signed(value: float) -> str:
     return f"{value:+.3f}".replace("0.", ".", 1).replace("-", "−")
 
 
+RESULTS = ROOT / "results"
 SITES = (16, 44, 87, 174, 432, 712)
-SIGNATURES = {"words": "words", "3-shingles": "3-shingles", "5-shingles": "5-shingles", "spots": "spot signatures"}
 
 
-def test_the_finding_has_the_numbers_of_the_results():
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    facts = read_facts(ROOT / "results/sites/facts.csv")
-    for name, words in SIGNATURES.items():
-        scores = [facts[f"F1 of {name}, {sites} sites, [0.2, 1]"].value for sites in SITES]
-        assert f"| F1 of {words} | " + " | ".join(signed(score)[1:] for score in scores) + " |\n" in page
-    leads = [signed(facts[f"lead of spots, {sites} sites, [0.2, 1]"].value) for sites in SITES]
-    assert f"| lead of spot signatures | {' | '.join(leads)} |\n" in page
-    templates = read_facts(ROOT / "results/sites_templates/facts.csv")
-    leads = [signed(templates[f"lead of spots, {sites} sites, [0.2, 1]"].value) for sites in SITES]
-    assert f"| their lead once templates are removed | {' | '.join(leads)} |\n" in page
+def leads(folder: str) -> list[Fact]:
+    """Return the leads of spots in the study's band, in the order of `SITES`."""
+    facts = read_facts(RESULTS / folder / "facts.csv")
+    return [facts[f"lead of spots, {sites} sites, [0.2, 1]"] for sites in SITES]
+
+
+def section(page: str, title: str) -> str:
+    """Return the text below a title of a page, up to the next one."""
+    return (ROOT / page).read_text(encoding="utf-8").partition(f"## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_the_table_of_readme_has_the_leads_of_the_results():
+    page, of_pages = section("README.md", "What the reproduction finds"), leads("sites")
+    rows = {
+        "sites that supply 2,160 pages": [str(sites) for sites in SITES],
+        "lead of spot signatures": [signed(lead.value) for lead in of_pages],
+        "its 95 % interval, from": [signed(lead.low) for lead in of_pages],
+        "to": [signed(lead.high) for lead in of_pages],
+        "lead without templates": [signed(lead.value) for lead in leads("sites_templates")],
+    }
+    for title, cells in rows.items():
+        assert f"\n| {title} | {' | '.join(cells)} |\n" in page
+    assert page.count("\n| ") == len(rows) + 1  # the line below the titles
+
+
+def test_the_finding_of_readme_is_five_sentences_that_the_results_support():
+    prose = " ".join(section("README.md", "What the reproduction finds").partition("\n\n|")[0].split())
+    assert len(re.findall(r"\.(?= [A-Z]|$)", prose)) == 5
+    sites, templates = (read_facts(RESULTS / name / "facts.csv") for name in ("sites", "sites_templates"))
+    assert all(sites[f"hypothesis {step}: verdict"].text == "holds" for step in ("1", "2", "3", "4"))
     assert templates["hypothesis 6: verdict"].text == "holds"
-    text = " ".join(page.split())
+    for of in ("spots", "best rival"):
+        assert sites[f"hypothesis 4: fraction of the false pairs that are of one site, 16 sites, {of}"].value == 1
+    table2 = list(csv.DictReader((RESULTS / "table2/table2.csv").read_text(encoding="utf-8").splitlines()))
+    timed = {row["method"]: row["total_ms"] for row in table2 if (row["row"], row["tau"]) == ("measured", "0.9")}
+    methods = ("SpotSigs", "LSH-S (native)", "SpotSigs, tight bounds")
+    algorithm, lsh, tight = (float(timed[method]) / 1000 for method in methods)
+    assert f"(`matcher=spotsigs`) takes {algorithm:.3g} seconds" in prose
+    assert f"(`matcher=lsh_native`) takes {lsh:.3g}," in prose
+    assert f"(`matcher=spotsigs_tight`) takes {plain(tight, 2)}." in prose
+    assert re.search(r"\bH\d|one more split", prose) is None
+
+
+def test_the_leads_beside_the_study_have_the_numbers_of_the_results():
+    facts = read_facts(RESULTS / "sites/facts.csv")
+    text = " ".join(section("docs/reproduction.md", "What was found").split())
     for collection in ("package_docs_html", "republished"):
         lead = facts[f"lead of spots, {collection}, [0.2, 1]"]
         stated = "{} ({} to {})".format(*map(signed, (lead.value, lead.low, lead.high)))
         assert f"{stated} on `{collection}`" in text
-    assert all(facts[f"hypothesis {step}: verdict"].text == "holds" for step in ("1", "2", "3"))
 
 
 DECIDED = (
@@ -144,7 +177,7 @@ DECIDED = (
     ("raises the F1 of single words on news by {}", "observation 6: newsframes (below 0)", "refuted"),
     ("the F1 of I-Match-S by {}", "observation 2: newsframes (above 0)", "holds"),
 )
-"""What README states as decided, the fact, and the outcome of its test."""
+"""What the page states as decided, the fact, and the outcome of its test."""
 
 
 @pytest.mark.parametrize(("sentence", "name", "outcome"), DECIDED)
@@ -153,7 +186,7 @@ def test_what_is_decided_has_the_numbers_of_the_results(sentence, name, outcome)
     fact = facts[name]
     value, low, high = (f"{abs(each):.3f}".removeprefix("0") for each in (fact.value, fact.low, fact.high))
     stated = f"{value} ({min(low, high)} to {max(low, high)})"
-    assert sentence.format(stated) in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert sentence.format(stated) in " ".join(section("docs/reproduction.md", "What was found").split())
     assert outcome in facts[f"{name.partition(':')[0]}: corrected p"].text
 
 
@@ -161,7 +194,7 @@ def test_the_setting_of_lsh_has_the_numbers_of_the_results():
     rows = list(csv.DictReader((ROOT / "results/observations/lsh.csv").read_text(encoding="utf-8").splitlines()))
     [row] = [row for row in rows if row["collection"] == "newsframes" and "paper" in row["setting"]]
     value, low, high = (number.replace("-0.", ".") for number in re.findall(r"-[\d.]+", row["difference"]))
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    text = " ".join(section("docs/reproduction.md", "What was found").split())
     assert f"lowers F1 on news by {value} ({high} to {low})" in text
 
 
@@ -175,7 +208,6 @@ def test_a_study_that_left_the_code_has_the_commit_of_its_results():
 
 # the folder of results
 
-RESULTS = ROOT / "results"
 BENCHMARKS = {"bench": "benchmarks/bench.py", "race": "benchmarks/end_to_end.py", "soak": "tests/helpers/soak.py"}
 """Folders that no experiment writes, and their programs."""
 EVERY = {"facts", "cells"}
