@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -110,6 +111,9 @@ def draw_lines(
         looks = _looks(points)
         for series in (name for name in computed if name in looks):
             looks[series] |= {"marker": "None", "linewidth": 1.0}
+        most = Counter((point.series, point.panel) for point in points)
+        if max(most.values(), default=0) == 1:  # points, which the legend shows without a line
+            looks = {series: look | {"linestyle": "none"} for series, look in looks.items()}
         for axis, panel in zip(axes, panels, strict=False):
             _prepare(axis, panel, len(panels))
             for number, (series, look) in enumerate(looks.items()):

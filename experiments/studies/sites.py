@@ -499,6 +499,7 @@ def _draw_decisions(work: Work, rows: Sequence[Mapping[str, Any]]) -> str:
     numbers = sorted({row["sites"] for row in rows})
     titles = {"lost": "stories lost", "left": "duplicates left"}
     shared: dict[str, Any] = {"x_label": "number of sites", "x_log": True, "x_ticks": numbers}
+    shared["y_range"] = (-0.02, 0.05 + max(row[f"{name}_high"] for name in titles for row in rows))
     panels = [Panel(name=title, y_label="fraction", **shared) for title in titles.values()]
     points = [
         Point(

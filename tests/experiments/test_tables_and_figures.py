@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments.show.figures import Mark, Panel, Point, draw_bars, draw_dots, draw_lines
 from experiments.show.tables import COLUMN, Column, Table
@@ -91,6 +92,21 @@ FIGURES = {"left": 0.2, "left_low": 0.1, "left_high": 0.4, "lost": 0.5, "of": "a
 ROWS = [{"collection": name} | FIGURES for name in ("gold", "news", "docs")]
 
 
+def test_single_points_have_no_line_in_the_legend(tmp_path, monkeypatch):
+    lines, legend = [], Figure.legend
+
+    def recorded(figure, handles, *rest, **more):
+        lines.append([handle.get_linestyle() for handle in handles])
+        return legend(figure, handles, *rest, **more)
+
+    monkeypatch.setattr(Figure, "legend", recorded)
+    points = [Point(panel="left", series=name, x=0, y=0) for name in "ab"]
+    draw_lines(tmp_path / "points", PANELS[:1], points)
+    draw_lines(tmp_path / "lines", PANELS[:1], [*points, Point(panel="left", series="a", x=1, y=0)])
+    assert lines[0] == ["None", "None"]
+    assert "None" not in lines[1]
+
+
 def test_looks_of_many_lines_do_not_depend_on_the_order_of_a_set(tmp_path, monkeypatch):
     looks, plot = [], Axes.plot
 
@@ -99,9 +115,11 @@ def test_looks_of_many_lines_do_not_depend_on_the_order_of_a_set(tmp_path, monke
         return plot(axes, x, y, **look)
 
     monkeypatch.setattr(Axes, "plot", recorded)
-    draw_lines(tmp_path / "f", PANELS[:1], [Point(panel="left", series=str(k), x=0, y=0) for k in range(9)])
-    assert len(set(map(tuple, looks))) == 9
-    assert looks[7] == [looks[0][0], looks[1][1], looks[2][2]]
+    lines = [Point(panel="left", series=str(k), x=x, y=0) for k in range(12) for x in (0, 1)]
+    draw_lines(tmp_path / "f", PANELS[:1], lines)
+    assert len(set(map(tuple, looks))) == 12
+    assert len({look[0] for look in looks}) == 10
+    assert looks[10] == [looks[0][0], looks[1][1], looks[2][2]]
 
 
 def test_both_coordinates_have_intervals(tmp_path):
