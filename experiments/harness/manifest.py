@@ -7,19 +7,20 @@ import hashlib
 import json
 import re
 import shutil
+import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from experiments.choices import CONF
 from experiments.claims.ledger import RETIRED
-from experiments.harness.used_code import EVERY, ROOT, used_files
+from experiments.harness.used_code import EVERY, ROOT, code_in, used_files
 from experiments.show.overview import UNLISTED
 from spotsigs.errors import counted
 from spotsigs.reports.output_files import write_csv
@@ -199,20 +200,82 @@ def is_current(results: Path, experiment: str) -> bool:
     files = {path.relative_to(results).as_posix(): path for path in _files_below(results / experiment)}
     if about["dirty"] or not rows or rows.keys() != files.keys():
         return False
-    unchanged = {commit for commit in {row.commit for row in rows.values()} if age(commit, code_of(experiment)) == 0}
+    unchanged = {
+        commit for commit in {row.commit for row in rows.values()} if changed_code(commit, code_of(experiment)) == []
+    }
     return all(row.commit in unchanged and row.sha256 == checksum(files[name]) for name, row in rows.items())
 
 
-def age(commit: str, code: Sequence[str] = CODE) -> int | None:
-    """Return the number of commits since then that changed code of results; None without the history."""
-    count = git("rev-list", "--count", f"{commit}..HEAD", "--", *(f":(top){path}" for path in code))
-    return None if count is None else int(count)
+class Change(NamedTuple):
+    """A file before and after, as git describes it."""
+
+    path: str  # path in the checkout
+    blobs: tuple[str, str]  # names of both contents; zeros where there is no file
 
 
-def since(commit: str, code: Sequence[str]) -> str:
-    """Return the date of the first commit after this one that changed code."""
-    dates = git("log", "--reverse", "--format=%cs", f"{commit}..HEAD", "--", *(f":(top){path}" for path in code)) or ""
-    return dates.partition("\n")[0]
+def changed_code(commit: str, code: Sequence[str] = CODE) -> list[str] | None:
+    """Return the files that decide other figures than at a commit, see `code_in`; None without the history."""
+    changes = changed_since(commit)
+    if changes is None:
+        return None
+    return [change.path for change in changes if change.path.startswith(tuple(code))]
+
+
+@cache
+def changed_since(commit: str) -> list[Change] | None:
+    """Return the changes of code since a commit, which several experiments share."""
+    listed = git("diff", "--raw", "--no-abbrev", "--no-renames", commit, "HEAD", "--", *_from_top(CODE))
+    return None if listed is None else _of_code(_changes(listed.splitlines()))
+
+
+def since(commit: str, files: Sequence[str]) -> str:
+    """Return the date of the first commit after this one that changed the code of files."""
+    of_commits = ("log", "--reverse", "--raw", "--no-abbrev", "--no-renames", "--format=%cs", f"{commit}..HEAD")
+    date = ""
+    for line in (git(*of_commits, "--", *_from_top(files)) or "").splitlines():
+        if line.startswith(":"):
+            if _of_code(_changes([line])):
+                break
+        elif line:
+            date = line
+    return date
+
+
+def _from_top(paths: Iterable[str]) -> list[str]:
+    return [f":(top){path}" for path in paths]
+
+
+def _changes(lines: Iterable[str]) -> Iterator[Change]:
+    """Yield the changes that git lists: ``:modes blob blob letter``, a tab, and the path."""
+    for line in lines:
+        words, _, path = line.partition("\t")
+        _, _, before, after, _ = words.split()
+        yield Change(path, (before, after))
+
+
+def _of_code(changes: Iterable[Change]) -> list[Change]:
+    """Return the changes that change more than words, see `code_in`."""
+    every = list(changes)
+    paths = {blob: change.path for change in every for blob in change.blobs if blob.strip("0")}
+    wanted = [blob for blob in paths if blob not in _CODE]
+    for blob, content in zip(wanted, _contents(wanted), strict=True):
+        _CODE[blob] = hashlib.sha256(code_in(paths[blob], content)).hexdigest()
+    return [change for change in every if len({_CODE.get(blob) for blob in change.blobs}) > 1]
+
+
+_CODE: dict[str, str] = {}
+"""Checksum of what a content decides, by its name in git."""
+
+
+def _contents(blobs: Sequence[str]) -> Iterator[bytes]:
+    """Yield contents by their names in git, which one process reads."""
+    names = "\n".join(blobs).encode()
+    command = ["git", "cat-file", "--batch=%(objectsize)"]
+    answer = subprocess.run(command, cwd=ROOT, input=names, capture_output=True, check=True).stdout
+    while answer:
+        size, _, answer = answer.partition(b"\n")
+        yield answer[: int(size)]
+        answer = answer[int(size) + 1 :]
 
 
 @cache
@@ -237,14 +300,13 @@ def code_of(experiment: str) -> tuple[str, ...]:
 
 
 def state(experiment: str, commit: str) -> str:
-    """Return whether results of a commit are current, or since when their code has changed, and by how many commits."""
+    """Return whether results of a commit are current, or since when their code has changed, and in how many files."""
     if experiment in RETIRED:
         return "finished study"
-    code = code_of(experiment)
-    old = age(commit, code)
-    if not old:
-        return "current" if old == 0 else "unknown"
-    return f"code changed since {since(commit, code)} ({counted(old, 'commit')})"
+    changed = changed_code(commit, code_of(experiment))
+    if not changed:
+        return "unknown" if changed is None else "current"
+    return f"code changed since {since(commit, changed)} ({counted(len(changed), 'file')})"
 
 
 def states(results: Path) -> dict[str, str]:

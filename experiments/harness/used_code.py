@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import yaml
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("spotsigs", "baselines", "data", "experiments")
@@ -20,6 +22,7 @@ DOORS = (
     *("spotsigs.workers.engines", "spotsigs.errors", "spotsigs.options", "spotsigs.workers.progress"),
     *("spotsigs.runs.runner", "spotsigs.runs.stages", "spotsigs.runs.provenance", "spotsigs.reports.output_files"),
     *("experiments.config", "experiments.choices", "experiments.run_folders", "experiments.show", "experiments.claims"),
+    *("experiments.harness.manifest", "experiments.harness.used_code"),
 )
 """Modules and packages that decide no figure: where tasks run, how options are typed and results are shown."""
 DATA_SUFFIXES = (".toml", ".txt", ".csv", ".html")
@@ -50,7 +53,7 @@ def used_files(*modules: str) -> tuple[Path, ...]:
             continue
         known[name] = path
         if path.is_relative_to(ROOT):
-            waiting += _imported(path)
+            waiting += _read(path).imported
     files = {*known.values()}
     for folder in {path.parent for path in known.values() if path.is_relative_to(ROOT)}:
         files |= {path for path in _beside(folder) if path.suffix in DATA_SUFFIXES}
@@ -59,18 +62,54 @@ def used_files(*modules: str) -> tuple[Path, ...]:
 
 @cache
 def checksum_of(*modules: str) -> str:
-    """Return the SHA-256 of `used_files`."""
+    """Return the SHA-256 of what `used_files` decide, see `code_in`."""
     digest = hashlib.sha256()
     for path in used_files(*modules):
         name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
-        digest.update(name.encode() + _content(path))
+        digest.update(name.encode() + _read(path).code)
     return digest.hexdigest()
 
 
-@cache
-def _content(path: Path) -> bytes:
-    """Return the bytes of a file, which the checksums of several cells have in common."""
-    return path.read_bytes()
+def code_in(name: str, content: bytes) -> bytes:
+    """Return what a file decides, so that a change of words makes no result old.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file.
+    content : bytes
+        Its content.
+
+    Returns
+    -------
+    bytes
+        The syntax tree of a module without its docstrings, or the values of a file of the configuration; comments are
+        in neither. All bytes of any other file, and of one that cannot be parsed.
+    """
+    try:
+        if name.endswith(".py"):
+            return _without_docstrings(ast.parse(content))
+        if name.endswith(".yaml"):
+            return repr(yaml.safe_load(content)).encode()
+    except (SyntaxError, ValueError, yaml.YAMLError):
+        pass
+    return content
+
+
+def _without_docstrings(tree: ast.Module) -> bytes:
+    def remove(body: list[ast.stmt]) -> None:
+        body[:] = [node for node in body if not _is_text(node)]
+        for node in body:
+            for inner in _bodies(node):
+                remove(inner)
+
+    remove(tree.body)
+    return ast.dump(tree).encode()
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """Return whether a statement is a text alone, which documents what is around or before it."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def checksum_of_cell(method: Any, collection: Any) -> str:
@@ -106,11 +145,23 @@ def _file_of_checkout(name: str) -> Path | None:
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 
 
+class _Module(NamedTuple):
+    """What the checksums of several cells need of a file."""
+
+    imported: tuple[str, ...]  # modules that it imports, inside functions as well, but not for types alone
+    code: bytes  # checksum of what it decides
+
+
 @cache
-def _imported(path: Path) -> tuple[str, ...]:
-    """Return the modules that a file imports, inside functions as well, but not for types alone."""
+def _read(path: Path) -> _Module:
+    content = path.read_bytes()
+    imported = _imported(content) if path.suffix == ".py" and path.is_relative_to(ROOT) else ()
+    return _Module(imported, hashlib.sha256(code_in(path.name, content)).digest())
+
+
+def _imported(content: bytes) -> tuple[str, ...]:
     found: list[str] = []
-    for node in _statements(ast.parse(path.read_text(encoding="utf-8")).body):
+    for node in _statements(ast.parse(content).body):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -123,6 +174,16 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             continue
         yield node
-        for part in ("body", "orelse", "finalbody", "handlers"):
-            inner = getattr(node, part, [])
-            yield from _statements(inner if isinstance(inner, list) else [])
+        for inner in _bodies(node):
+            yield from _statements(inner)
+
+
+def _bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield the lists of statements inside a statement."""
+    for part in ("body", "orelse", "finalbody"):
+        inner = getattr(node, part, None)
+        if isinstance(inner, list):
+            yield inner
+    for part in ("handlers", "cases"):
+        for branch in getattr(node, part, ()):
+            yield branch.body

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,19 @@ from hydra import initialize_config_dir
 from runs import configured
 
 from experiments.harness import study
-from experiments.harness.manifest import age, check, code_of, is_current, problems, read, record, state, write_rows
+from experiments.harness.manifest import (
+    changed_code,
+    changed_since,
+    check,
+    code_of,
+    is_current,
+    problems,
+    read,
+    record,
+    since,
+    state,
+    write_rows,
+)
 from experiments.studies.computed import ComputedStudy
 from spotsigs.errors import InputError
 from spotsigs.runs.provenance import git
@@ -91,7 +104,7 @@ def test_the_committed_results_are_those_of_their_commits():
     assert check(ROOT / "results") == []
     assert all(row.date and row.machine and row.seconds > 0 for row in rows)
     shallow = git("rev-parse", "--is-shallow-repository") == "true"
-    assert shallow or {type(age(row.commit)) for row in rows} == {int}
+    assert shallow or None not in [changed_code(row.commit) for row in rows]
 
 
 def test_results_whose_code_has_not_changed_are_current(tmp_path, write, monkeypatch):
@@ -119,9 +132,36 @@ def test_an_experiment_uses_its_methods_and_collections_and_no_command():
     assert state("signatures", HEAD) == "finished study"
 
 
-def test_the_age_counts_commits_of_code():
-    assert age(HEAD) == 0
-    assert age("0" * 40) is None
+def test_a_result_is_current_after_changes_of_words_alone(tmp_path, monkeypatch):
+    def run_git(*words):
+        given = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words]
+        return subprocess.run(given, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip()
+
+    def commit(text, date):
+        (tmp_path / "experiments").mkdir(exist_ok=True)
+        (tmp_path / "experiments/study.py").write_text(text)
+        run_git("add", ".")
+        monkeypatch.setenv("GIT_COMMITTER_DATE", f"{date}T12:00:00")
+        run_git("commit", "--quiet", "--message", text)
+        changed_since.cache_clear()
+        return run_git("rev-parse", "HEAD")
+
+    monkeypatch.setattr("experiments.harness.manifest.git", run_git)
+    monkeypatch.setattr("experiments.harness.manifest.ROOT", tmp_path)
+    run_git("init", "--quiet")
+    first = commit('"""Words."""\nSIZE = 1\n', "2026-01-01")
+    commit('"""Other words."""\nSIZE = 1  # a comment\n', "2026-01-02")
+    assert changed_code(first) == []
+    commit("SIZE = 2\n", "2026-01-03")
+    commit('SIZE = 2\n"""Words of a constant."""\n', "2026-01-04")
+    assert changed_code(first) == ["experiments/study.py"]
+    assert changed_code(first, ["experiments/another.py"]) == []
+    assert since(first, ["experiments/study.py"]) == "2026-01-03"
+
+
+def test_commits_of_other_histories_are_unknown():
+    assert changed_code(HEAD) == []
+    assert changed_code("0" * 40) is None
 
 
 class TestRunsOfAnExperiment:

@@ -13,7 +13,7 @@ import pytest
 from experiments.claims.facts import Fact, read_facts, write_facts
 from experiments.claims.judged_claims import judge_all
 from experiments.claims.ledger import RETIRED, command_of
-from experiments.harness.manifest import age, read
+from experiments.harness.manifest import changed_code, read
 from experiments.show.finding import UNKNOWN, finding
 from experiments.show.overview import overview
 from experiments.show.pages import CITATION, PAGES, ROOT, SECTION, SECTIONS, cited, plain, written
@@ -101,7 +101,7 @@ def values(path: Path) -> list[float]:
 def test_a_measured_figure_has_a_source(row):
     if not row["source"]:
         assert row["command"]
-        assert git("rev-parse", "--is-shallow-repository") == "true" or age(row["commit"]) is not None
+        assert git("rev-parse", "--is-shallow-repository") == "true" or changed_code(row["commit"]) is not None
         return
     actual = values(ROOT / row["source"])
     for figure in DECIMAL.findall(row["figures"]):
@@ -232,7 +232,7 @@ def test_every_file_is_written_by_an_existing_program(folder):
 def test_the_page_of_the_results_links_to_files_that_exist():
     text = overview(RESULTS, judge_all(RESULTS), {})
     page = (RESULTS / "README.md").read_text(encoding="utf-8")
-    state = r" (current|unknown|finished study|code changed since [\d-]+ \([\d,]+ commits?\)) \|$"  # as of its writing
+    state = r" (current|unknown|finished study|code changed since [\d-]+ \([\d,]+ files?\)) \|$"  # as of its writing
     assert re.sub(state, "", page, flags=re.MULTILINE) == re.sub(state, "", text, flags=re.MULTILINE)
     assert re.search(r"experiment=figure5` \| (current|code changed)", page)
     assert "experiment=signatures` | finished study |" in page

@@ -7,7 +7,7 @@ from dataclasses import replace
 from runs import configured
 
 from experiments.grid import cell_key
-from experiments.harness.used_code import ROOT, modules_of, used_files
+from experiments.harness.used_code import ROOT, code_in, modules_of, used_files
 
 
 def files_of(*words):
@@ -46,3 +46,35 @@ def test_the_key_differs_by_threshold_seed_and_parameters_but_not_by_threads():
     ]
     assert len(set(keys)) == 4
     assert cell_key(replace(method, matcher=method.matcher.with_threads(3)), collection, 1) == keys[0]
+
+
+MODULE = '''
+"""Words."""
+from typing import Any
+LIMIT = 3
+"""Words of a constant."""
+class Some:
+    """Words."""
+    def read(self, text: str) -> Any:
+        """Words."""
+        try:
+            return text + "a # b"  # words
+        except ValueError:
+            "words"
+            raise
+'''
+
+
+def test_words_and_layout_are_no_code():
+    plain = MODULE.replace('"""Words."""', "").replace('"""Words of a constant."""', "").replace("# words", "")
+    plain = plain.replace('"words"\n', "\n\n")
+    assert code_in("a.py", MODULE.encode()) == code_in("a.py", plain.encode())
+    for before, after in (("3", "4"), ("a # b", "a # c"), ("text: str", "text: int"), ("raise", "raise TypeError")):
+        assert code_in("a.py", MODULE.encode()) != code_in("a.py", MODULE.replace(before, after).encode())
+
+
+def test_comments_of_the_configuration_are_no_code_and_other_files_are_as_they_are():
+    assert code_in("a.yaml", b"tau: 0.5  # words\n") == code_in("a.yaml", b"# words\ntau: 0.50\n")
+    assert code_in("a.yaml", b"tau: 0.5\nk: 1\n") != code_in("a.yaml", b"tau: 0.6\nk: 1\n")
+    assert code_in("a.txt", b"a # b") == b"a # b"
+    assert code_in("a.py", b"def") == b"def"
