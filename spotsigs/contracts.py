@@ -76,6 +76,18 @@ class Collection(ABC):
         """
         return "give another input" if skipped else None
 
+    def largest_unit(self, copied: bool, most: int) -> tuple[int, str]:
+        """Return the bytes that the format requires to unpack at once, 0 if it can be read in pieces of any size.
+
+        Parameters
+        ----------
+        copied : bool
+            The collection is also copied, for which more may be unpacked.
+        most : int
+            Bytes that fit into memory; the second value states how the input can be written with units that do.
+        """
+        return 0, ""
+
 
 @dataclass(frozen=True)
 class Referenced(Collection):
@@ -106,6 +118,9 @@ class Referenced(Collection):
 
     def without_pages(self, skipped: Sized) -> str | None:  # noqa: D102 - as in the base
         return self.collection.without_pages(skipped)
+
+    def largest_unit(self, copied: bool, most: int) -> tuple[int, str]:  # noqa: D102 - as in the base
+        return max(self.reference.largest_unit(False, most), self.collection.largest_unit(copied, most))
 
 
 class CopyableCollection(Collection):
@@ -259,15 +274,15 @@ class Matcher(ABC):
     Attributes
     ----------
     label : str
-        Name in tables. That of a method that is not `verified` contains ``unverified``.
+        Name in tables. The name of a method that is not `verified` contains ``unverified``.
     measure : str
         Similarity that the threshold limits: a `Measure`, or another name. The pairs of ``jaccard``, the multiset
         Jaccard similarity of the vectors, are compared with brute force.
     exact : bool
         The pairs equal the result of brute force.
     verified : bool
-        Each pair has its similarity, which reaches the threshold, so the pairs of a higher threshold are some of those
-        of a lower one. A method that is not verified may return NaN, and runs again at each threshold.
+        Each pair has its similarity, which reaches the threshold, so that a lower threshold has all pairs of a higher
+        one. A method that is not verified may return NaN, and runs again at each threshold.
     reads_texts : bool
         The method compares `Corpus.texts`, not signatures.
     """

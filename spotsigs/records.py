@@ -661,6 +661,11 @@ class Pairs:
             overlap,
         )
 
+    @classmethod
+    def none(cls, n: int) -> Pairs:
+        """Return no pairs of n documents."""
+        return cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), n)
+
     def __len__(self) -> int:
         return len(self.i)
 

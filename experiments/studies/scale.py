@@ -31,7 +31,7 @@ from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import require
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.method import Method
-from spotsigs.outofcore.pipeline import Store, fitting
+from spotsigs.outofcore.pipeline import Store, engine_within
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.reports.output_files import write_json
 from spotsigs.signatures.idf import IdfFilter
@@ -145,7 +145,7 @@ def _run(settings: Settings, folder: Path, memory: TracedMemory, budget: int) ->
     store = Store(
         folder=folder / "store",
         method=replace(method, matcher=equally_exact(method.matcher)),
-        engine=fitting(settings.engine, budget),
+        engine=engine_within(settings.engine, budget),
         memory=budget,
     )
     try:

@@ -92,17 +92,17 @@ def cluster(
         removed = as_array("removed", removed, "b")
         require(len(removed) == n, f"removed has {len(removed)} entries for {n} documents; give one each")
     require(callable(counts), f"counts must be a function of rows, partners and similarities, got {shown(counts)}")
-    rank = _rank(n, priority, removed)
+    rank = rank_rows(n, priority, removed)
     if method is ClusterMethod.leaders:
         leaders, similarity = _by_leader(pairs, n, rank, removed, counts)
     else:
         leaders = _by_component(pairs, n, rank, counts)
         similarity = _similarity_to(leaders, pairs, counts)
-    representatives, labels = _numbered(leaders)
+    representatives, labels = number_clusters(leaders)
     return Clusters(labels, representatives, similarity)
 
 
-def _rank(n: int, priority: IntArray | None, removed: NDArray[np.bool_] | None) -> NDArray[np.int32] | None:
+def rank_rows(n: int, priority: IntArray | None, removed: NDArray[np.bool_] | None) -> NDArray[np.int32] | None:
     """Return the position of each row in order of priority, removed ones last; None for the order of rows."""
     order = None
     if priority is not None:
@@ -143,8 +143,8 @@ def _by_leader(
 def _by_rank(pairs: Pairs, n: int, rank: NDArray[np.int32] | None) -> Iterator[PairArrays]:
     """Yield the two ends of each pair, the one of lower rank first, in ascending order of the lower rank.
 
-    Without ranks, the rows are the ranks and the pairs are in order. Otherwise each pass over the pairs selects those
-    of the next ranks, as many as may be in memory.
+    Without ranks, the rows are the ranks and the pairs are in order. Otherwise each pass over the pairs selects the
+    pairs of the next ranks, as many as may be in memory.
     """
     if rank is None:
         yield from _chunks(pairs, n)
@@ -230,7 +230,7 @@ def _flatten(forest):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _numbered(leaders):  # type: ignore[no-untyped-def]
+def number_clusters(leaders):  # type: ignore[no-untyped-def]
     """Number the clusters by first appearance; return their representatives and the label of each row."""
     number, labels = np.full(len(leaders), -1, np.int32), np.empty(len(leaders), np.int32)
     representatives = np.empty(len(leaders), np.int32)

@@ -80,11 +80,10 @@ def by_leaders(
 class TextTasks(NamedTuple):
     """Functions that read the texts of documents when they are called; None for texts that were not kept."""
 
+    # Measures the text lost, see `spotsigs.evaluation.text_lost`, from which documents are kept and how many hashes are
+    # counted at most.
     lost: Callable[[NDArray[np.bool_], int], Any] | None = None
-    """Measures the text lost, see `spotsigs.evaluation.text_lost`, from which documents are kept and how many hashes
-    are counted at most."""
-    contents: Callable[[], Contents] | None = None
-    """Returns the phrases of the documents, see `spotsigs.signatures.contained`."""
+    contents: Callable[[], Contents] | None = None  # returns their phrases, see `spotsigs.signatures.contained`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,9 +146,9 @@ class Matched:
 
         If ``least`` is above 0, also by sections and, with ``texts``, by contents.
         """
-        rule, sections = self.bounded, self.signatures.sections
+        rule, sections = self.bound_rule, self.signatures.sections
         if len(rule.missing):
-            rule = rule._replace(least_bound=min(LEAST_BOUND, LEAST_BOUND if tau is None else tau))
+            rule = rule._replace(least_bound=LEAST_BOUND if tau is None else min(LEAST_BOUND, tau))
         if least > 0 and len(sections) == len(self.exact_duplicates) and sections.any():
             rule = rule._replace(sections=sections[self.exact_duplicates.first], section_tau=SECTION_TAU)
         if least > 0 and texts and self.texts.contents is not None:
@@ -157,7 +156,7 @@ class Matched:
         return rule
 
     @cached_property
-    def bounded(self) -> RemovalRule:
+    def bound_rule(self) -> RemovalRule:
         """A rule that allows every removal, with what lower bounds need; `NO_RULE` if no signatures are missing."""
         missing, overlap = self.signatures.missing, self.pairs.overlap
         measured = not self.listed or overlap is not None
@@ -175,7 +174,7 @@ class Matched:
         All arrays have shape (m,).
         """
         of = self.exact_duplicates.representatives
-        return self.bounded.lower_bounds(of[i], of[j], similarity)
+        return self.bound_rule.lower_bounds(of[i], of[j], similarity)
 
     def main_lengths(self) -> IntArray:
         """Return the length of the main content of each document, or of its first exact duplicate.
@@ -292,11 +291,9 @@ class SharedJoin:
 
     def match_without_list(self, matcher: SpotSigsTight) -> Matched:
         """Return no pairs, because the documents are grouped by leaders, which need no list of pairs."""
-        vectors, none = self.corpus.vectors, np.empty(0, np.int32)
-        pairs = Pairs(none, none, np.empty(0), len(vectors))
-        duplicates = self.extracted.exact_duplicates
+        vectors, duplicates = self.corpus.vectors, self.extracted.exact_duplicates
         find = partial(leaders_of, vectors, matcher.tau, exact_duplicates=duplicates, threads=matcher.threads)
-        return replace(self._with_pairs(pairs, partial(by_leaders, find)), listed=False)
+        return replace(self._with_pairs(Pairs.none(len(vectors)), partial(by_leaders, find)), listed=False)
 
     def _with_pairs(self, pairs: Pairs, group: Grouping) -> Matched:
         known, vectors = self.extracted, self.corpus.vectors

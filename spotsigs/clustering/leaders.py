@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.parallel import concatenated, over_blocks
 from spotsigs.arrays.row_blocks import gathered
-from spotsigs.clustering.clusters import _numbered, _rank
+from spotsigs.clustering.clusters import number_clusters, rank_rows
 from spotsigs.matching import prefix_kernels as kernels
 from spotsigs.matching.bounds import rarity_classes
 from spotsigs.matching.join_kernels import Rows
@@ -76,7 +76,7 @@ class Undecided:
             old = np.flatnonzero(part[:new_from] >= new_from).astype(np.int32)
             last[part[old]] = old
             part[old] = last[part[old]]
-        rank = _rank(n, priority, removed)
+        rank = rank_rows(n, priority, removed)
         order = np.arange(n, dtype=np.int32) if rank is None else np.argsort(rank).astype(np.int32)
         best = np.full(n, n, np.int32)  # rank of the first document of each part
         np.minimum.at(best, part, np.arange(n, dtype=np.int32) if rank is None else rank)
@@ -132,7 +132,7 @@ class Undecided:
         leaders = np.arange(n, dtype=np.int32)
         leaders[joined >= 0] = self.first[joined[joined >= 0]]
         similarity = gathered(np.where(self.covered & (self.nearest >= 0), self.similarity, 1.0), self.of)
-        representatives, labels = _numbered(leaders)
+        representatives, labels = number_clusters(leaders)
         return Clusters(labels, representatives, similarity)
 
     def pairs(self, clusters: Clusters, lengths: IntArray, both: bool) -> Pairs:

@@ -19,12 +19,15 @@ from spotsigs.clustering.decisions import Decisions
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
 from spotsigs.signatures.languages import names_of_languages
 from spotsigs.storage.atomic import replacing
-from spotsigs.storage.store import names
+from spotsigs.storage.store import arrow_names
 
-KEPT = ("doc", "compared", "language")
-REMOVED = ("doc", "kept_instead", "partner", "similarity", "lower_bound", "contained", "reason", "text_lost")
-LISTED = ("cluster", "representative", "size", "pairs", "min_similarity", "mean_similarity", "apart", "chain")
+KEPT_COLUMNS = ("doc", "compared", "language")
+REMOVED_COLUMNS = ("doc", "kept_instead", "partner", "similarity", "lower_bound", "contained", "reason", "text_lost")
+CLUSTER_COLUMNS = ("cluster", "representative", "size", "pairs", "min_similarity", "mean_similarity", "apart", "chain")
 """Columns of ``kept.csv``, ``removed.csv`` and ``clusters.csv``."""
+
+NUMBERS = ("similarity", "lower_bound", "contained", "text_lost")
+"""Columns of numbers among the first two."""
 
 REFERENCE, PAGE = "reference", "page"
 """Roles of a document, in columns of the tables of a run with a reference."""
@@ -39,7 +42,7 @@ LowerBounds = Callable[[IntArray, IntArray, FloatArray], FloatArray]
 """Function from pairs to the lower bounds of their similarities, as `spotsigs.clustering.in_memory.Matched` has it."""
 
 
-def _equal(i: IntArray, j: IntArray, similarity: FloatArray) -> FloatArray:
+def _similarities(i: IntArray, j: IntArray, similarity: FloatArray) -> FloatArray:
     """Return the similarities: the lower bounds of documents of which no signature is missing."""
     return similarity
 
@@ -49,7 +52,7 @@ class RowFacts(NamedTuple):
 
     new_from: int = 0  # first row that `kept` and `removed` list: the documents that are added to a store
     n_reference: int = 0  # the first rows are documents of a reference, which may have the id of another document
-    lower_bounds: LowerBounds = _equal
+    lower_bounds: LowerBounds = _similarities
     languages: NDArray[np.uint16] | None = None  # `spotsigs.records.DocumentColumns.languages`
     text_lost: NDArray[np.float64] | None = None  # `spotsigs.evaluation.text_lost.TextLost.of_page`
 
@@ -97,7 +100,7 @@ def write_pairs(
     doc_ids: Sequence[str],
     pairs: Pairs,
     n_reference: int = 0,
-    lower_bounds: LowerBounds = _equal,
+    lower_bounds: LowerBounds = _similarities,
 ) -> None:
     """Write the columns of `pair_columns`: ``doc_a, doc_b, similarity, shared, union, lower_bound``.
 
@@ -118,14 +121,14 @@ def pair_columns(
     doc_ids: Sequence[str],
     pairs: Pairs,
     n_reference: int = 0,
-    lower_bounds: LowerBounds = _equal,
+    lower_bounds: LowerBounds = _similarities,
 ) -> Iterator[Sequence[Any]]:
     """Yield the columns of `write_pairs` as Arrow arrays, in blocks of rows."""
     import pyarrow as pa
 
     for i, j, similarity in pairs.chunks(ROW_GROUP):
         named, indices = np.unique(np.concatenate([i, j]), return_inverse=True)
-        ids = names(doc_ids, named)
+        ids = arrow_names(doc_ids, named)
         a, b = (ids.take(arrow_numbers(part)) for part in np.split(indices, 2))
         terms = [pa.nulls(len(i), pa.int64())] * 2
         if pairs.overlap is not None:
@@ -139,7 +142,7 @@ def cluster_columns(doc_ids: Sequence[str], clusters: Clusters) -> Iterator[Sequ
     for start in range(0, len(clusters), ROW_GROUP):
         labels = clusters.labels[start : start + ROW_GROUP]
         rows = np.arange(start, start + len(labels)), clusters.representatives[labels]
-        documents, representatives = (names(doc_ids, part) for part in rows)
+        documents, representatives = (arrow_names(doc_ids, part) for part in rows)
         yield documents, arrow_numbers(labels), representatives
 
 
@@ -166,9 +169,9 @@ def write_clusters(
             roles = [arrow_text(_roles(part, n_reference)) for part in (rows, representatives)] if n_reference else []
             append(
                 [
-                    names(doc_ids, rows),
+                    arrow_names(doc_ids, rows),
                     arrow_numbers(labels),
-                    names(doc_ids, representatives),
+                    arrow_names(doc_ids, representatives),
                     arrow_numbers(clusters.similarity_to_representative[start : start + ROW_GROUP]),
                     arrow_numbers(clusters.sizes[labels].astype(np.int64)),
                     arrow_numbers(of_cluster.minimum),
@@ -198,7 +201,7 @@ def write_cluster_list(
     path: Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion, n_reference: int = 0
 ) -> None:
     """Write a row for each cluster of several documents, the largest first."""
-    header = _with_roles(LISTED, ("representative_role",), n_reference)
+    header = _with_roles(CLUSTER_COLUMNS, ("representative_role",), n_reference)
     write_csv(path, header, _cluster_rows(doc_ids, clusters, cohesion, n_reference))
 
 
@@ -214,7 +217,7 @@ def _cluster_rows(
         representatives = clusters.representatives[labels]
         yield from zip(
             labels.tolist(),
-            names(doc_ids, representatives).to_pylist(),
+            arrow_names(doc_ids, representatives).to_pylist(),
             sizes[rows].tolist(),
             cohesion.pairs[rows].tolist(),
             map(_known, cohesion.minimum[rows].tolist()),
@@ -236,8 +239,8 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
     contains; both fractions are empty if unknown. With a reference, it has the roles of the kept one and of the
     partner.
     """
-    _write_list(Path(folder) / "kept", KEPT, _kept_rows(decisions, doc_ids, facts))
-    removed = _with_roles(REMOVED, ("kept_instead_role", "partner_role"), facts.n_reference)
+    _write_list(Path(folder) / "kept", KEPT_COLUMNS, _kept_rows(decisions, doc_ids, facts))
+    removed = _with_roles(REMOVED_COLUMNS, ("kept_instead_role", "partner_role"), facts.n_reference)
     rows = _removed_rows(decisions, doc_ids, facts)
     _write_list(Path(folder) / "removed", removed, rows)
 
@@ -246,20 +249,13 @@ def _write_list(path: Path, header: Sequence[str], blocks: Iterator[Sequence[lis
     """Write columns in blocks of rows as Parquet and, on the way, as CSV."""
     import pyarrow as pa
 
-    kinds = [name in ("similarity", "lower_bound", "contained", "text_lost") for name in header]
-    schema = pa.schema(
-        [(name, pa.float64() if number else pa.string()) for name, number in zip(header, kinds, strict=True)]
-    )
+    as_arrow = [arrow_numbers_or_null if name in NUMBERS else arrow_text for name in header]
+    schema = pa.schema([(name, pa.float64() if name in NUMBERS else pa.string()) for name in header])
     with _row_groups(path.with_suffix(".parquet"), schema) as append:
 
         def rows() -> Iterator[Sequence[Any]]:
             for columns in blocks:
-                append(
-                    [
-                        arrow_numbers_or_null(c) if number else arrow_text(c)
-                        for c, number in zip(columns, kinds, strict=True)
-                    ]
-                )
+                append([convert(column) for convert, column in zip(as_arrow, columns, strict=True)])
                 yield from zip(*columns, strict=True)
 
         write_csv(path.with_suffix(".csv"), header, rows())
@@ -271,18 +267,18 @@ def _kept_rows(decisions: Decisions, doc_ids: Sequence[str], facts: RowFacts) ->
         languages = np.zeros(len(decisions.kept), np.uint16)
     for rows in flagged(decisions.kept, facts.new_from):
         compared = ["yes" if compared else "no" for compared in decisions.compared[rows].tolist()]
-        yield names(doc_ids, rows).to_pylist(), compared, names_of_languages(languages[rows])
+        yield arrow_names(doc_ids, rows).to_pylist(), compared, names_of_languages(languages[rows])
 
 
 def _removed_rows(decisions: Decisions, doc_ids: Sequence[str], facts: RowFacts) -> Iterator[Sequence[list[Any]]]:
     n_reference, text_lost = facts.n_reference, facts.text_lost
     for rows in flagged(~decisions.kept, facts.new_from):
         instead, partner = decisions.replacements(rows), decisions.partner[rows]
-        kept = names(doc_ids, np.maximum(instead, 0)).to_pylist()
-        similarity, partners = decisions.similarity[rows], names(doc_ids, partner).to_pylist()
+        kept = arrow_names(doc_ids, np.maximum(instead, 0)).to_pylist()
+        similarity, partners = decisions.similarity[rows], arrow_names(doc_ids, partner).to_pylist()
         in_words = [_names_with_roles(*known, n_reference) for known in ((kept, instead), (partners, partner))]
         yield (
-            names(doc_ids, rows).to_pylist(),
+            arrow_names(doc_ids, rows).to_pylist(),
             [name if row >= 0 else None for name, row in zip(kept, instead.tolist(), strict=True)],
             partners,
             [_known(value) for value in similarity.tolist()],

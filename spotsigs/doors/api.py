@@ -31,7 +31,7 @@ PagesT = TypeVar("PagesT")
 BATCH = 256
 """Pages that are read before their texts are dropped and the progress bar moves."""
 
-LISTED = 5
+MOST_LISTED = 5
 """Pages that a warning names."""
 
 CallT = TypeVar("CallT", bound=Callable[..., Any])
@@ -291,9 +291,9 @@ def _warn(what: str, reasons: Mapping[int, str], names: Sequence[Any] | None) ->
     """Warn about some pages, the first of which are listed."""
     listed = [
         f"{number if names is None or names[number] is None else names[number]!r}: {reason}"
-        for number, reason in islice(reasons.items(), LISTED)
+        for number, reason in islice(reasons.items(), MOST_LISTED)
     ]
-    more = f"; and {len(reasons) - LISTED:,} more" if len(reasons) > LISTED else ""
+    more = f"; and {len(reasons) - MOST_LISTED:,} more" if len(reasons) > MOST_LISTED else ""
     warn(f"{counted(len(reasons), 'page')} {what}; {'; '.join(listed)}{more}", stacklevel=5)
 
 

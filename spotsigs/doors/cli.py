@@ -72,7 +72,7 @@ PRINTED_COLUMNS = {
 COLUMNS = ("id_column", "text_column", "html_column", "cluster_column", "date_column")
 """Options that name a column of the input."""
 
-LISTED = 20
+MOST_LISTED = 20
 """Skipped records that are printed if no folder lists them."""
 
 
@@ -189,7 +189,7 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
         overwrite=args.overwrite,
         page=args.verb == "inspect",
         tables=args.verb != "dedup" or args.out != PRINTED or args.results is not None,
-        pairs=args.verb != "dedup",
+        listed=args.verb != "dedup",
         ends_program=True,
     )
     run = Run(
@@ -351,10 +351,10 @@ def _brief(result: Result) -> Iterable[str]:
 def _unread(result: Result, skipped: Iterable[Sequence[str]], option: str) -> Iterable[str]:
     """Return the skipped records of a run without tables, and the option that would list all."""
     metrics = result.metrics
-    for name, why in islice(skipped, LISTED):
+    for name, why in islice(skipped, MOST_LISTED):
         yield f"skipped {name}: {why}"
-    if metrics["skipped"] > LISTED:
-        yield f"skipped {metrics['skipped'] - LISTED:,} more; {option} FOLDER lists them all"
+    if metrics["skipped"] > MOST_LISTED:
+        yield f"skipped {metrics['skipped'] - MOST_LISTED:,} more; {option} FOLDER lists them all"
 
 
 def _skipped_rows(path: Path) -> Iterator[list[str]]:

@@ -100,9 +100,9 @@ def of_stories(kept: NDArray[np.bool_], clusters: Clusters, truth: Truth) -> NDA
 def resampled_documents(of_stories: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return B-cubed precision, recall and F1 and the fractions of stories lost and duplicates left of each sample.
 
-    The result has shape (5, samples), NaN where a sample has no documents, or no duplicates. ``of_stories``, shape
-    (4, kinds), is that of `of_stories`, of which equal stories may be one kind; ``drawn``, shape (samples, kinds), has
-    the number of each kind in each sample.
+    The result has shape (5, samples), NaN where a sample has no documents, or no duplicates. The argument
+    ``of_stories``, shape (4, kinds), is the result of the function `of_stories`, in which equal stories may be one
+    kind; ``drawn``, shape (samples, kinds), has the number of each kind in each sample.
     """
     documents, kept, precision, recall = of_stories
     with np.errstate(invalid="ignore", divide="ignore"):

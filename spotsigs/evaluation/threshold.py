@@ -62,11 +62,12 @@ class Suggestion:
 def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggestion:
     """Suggest a threshold: the bottom of the deepest valley of the smoothed histogram of log similarities.
 
-    The depth of a valley is the difference of two square roots: that of the lower of the highest points on its two
-    sides, and that of its bottom. The noise of a count's square root is the same for all counts. A valley is at most
-    half as high as that side and deeper than the noise, half of the variance is between its sides, and the similarities
-    above it peak at 1/4 or more: lower similarities are of pages that share a template. The valley whose depth times
-    separation is largest is chosen. If hardly a pair is below it, no peak is required there.
+    Each side of a valley has a highest point; the lower of the two is the lower peak. The depth of the valley is the
+    square root of the count at its lower peak minus the square root of the count at its bottom, because the noise of a
+    count's square root is the same for all counts. A valley is at most half as high as its lower peak and deeper than
+    the noise, half of the variance is between its sides, and the similarities above it peak at 1/4 or more: lower
+    similarities are of pages that share a template. The valley whose depth times separation is largest is chosen. If
+    hardly a pair is below it, no peak is required there.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ class Content:
     start : int
         Offset of the first byte.
     dictionary : optional
-        That of the file's zstd frames.
+        Dictionary of the file's zstd frames.
 
     Attributes
     ----------

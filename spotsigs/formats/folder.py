@@ -54,8 +54,8 @@ class Folder(CopyableCollection):
         ``folders`` if duplicates are sorted into folders: the first level of sub-folders below `path` names the
         clusters, files directly in `path` have none.
     html_suffixes, text_suffixes : list of str
-        Suffixes of HTML and of plain text files, before that of a compression; the empty one is that of names without
-        a dot.
+        Suffixes of HTML and of plain text files, before the suffix of a compression. Names without a dot have the
+        empty suffix.
     shard_bytes : int
         Bytes of pages in a shard.
     """

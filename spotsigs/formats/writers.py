@@ -22,7 +22,7 @@ from spotsigs.formats.input_files import InputFile, file_name
 from spotsigs.records import Document
 from spotsigs.storage.atomic import move_aside, publish
 from spotsigs.storage.locations import as_path, files_below, is_remote, remove, require_reachable, upload
-from spotsigs.storage.manifest import MANIFEST, foreign, states_of, write_manifest
+from spotsigs.storage.manifest import MANIFEST, states_of, why_foreign, write_manifest
 from spotsigs.text.charset import to_utf8
 
 Keep = Callable[[Document], bool]
@@ -93,7 +93,7 @@ def print_kept(
 ) -> None:
     """Write the kept documents as JSON lines: of JSON lines their own, of other formats records.
 
-    A record has ``id``, ``html`` or ``text``, and ``date`` where it is known. The arguments are those of
+    A record has ``id``, ``html`` or ``text``, and ``date`` where it is known. The arguments are as in
     `prepare_copy`; a document that was not matched is not written.
     """
     with _keeping(doc_ids, kept, judged) as keep:
@@ -168,7 +168,7 @@ def require_free(folder: str | Path, *, overwrite: bool = False) -> Path:
     is_folder = is_remote(path) or path.is_dir()
     content = files_below(path) if is_remote(path) else any(path.iterdir()) if is_folder else path.exists()
     if content and not (overwrite and is_folder):
-        how = f", or replace it with {option('overwrite')}" if is_folder and not foreign(path) else ""
+        how = f", or replace it with {option('overwrite')}" if is_folder and not why_foreign(path) else ""
         raise InputError(f"{folder} is not empty; name another folder for the copy{how}")
     if content:
         _require_own(path, folder)
@@ -177,7 +177,7 @@ def require_free(folder: str | Path, *, overwrite: bool = False) -> Path:
 
 def _require_own(path: Path, named: str | Path) -> None:
     """Refuse to replace a folder that contains a file which is not of a copy of this program."""
-    why = foreign(path)
+    why = why_foreign(path)
     if why is not None:
         raise InputError(f"{named} {why}, so that it is not replaced; name another folder for the copy")
 

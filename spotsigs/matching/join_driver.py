@@ -1,8 +1,8 @@
 """Stages of the exact join: they allocate the arrays, split the work into tasks for threads, and call the kernels.
 
-In order: `rows_with_partners` (drop rows that share too little with the other side), `read` (group equal rows),
-`search` (number, order and pack the documents; invert and probe, one band of lengths after the other), `expand` (from
-distinct documents to rows).
+In order: `rows_with_partners` drops rows that share too little with the other side, `group_equal_rows` finds the groups
+of equal rows, `search` numbers, orders and packs the documents and then inverts and probes one band of lengths after
+the other, and `expand` turns pairs of distinct documents into pairs of rows.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ class Stages:
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
         self._since += seconds
 
-    def each(self, task: Callable[..., Any], cuts: NDArray[np.int64], *more: Sequence[Any]) -> list[Any]:
+    def run_on_ranges(self, task: Callable[..., Any], cuts: NDArray[np.int64], *more: Sequence[Any]) -> list[Any]:
         """Run ``task(begin, end, ...)`` on the ranges between consecutive cuts; return the results in order."""
         return list(self.pool.map(task, cuts[:-1].tolist(), cuts[1:].tolist(), *more))
 
-    def cuts(self, indptr: NDArray[np.int64], times: int = 1) -> NDArray[np.int64]:
+    def cut_rows(self, indptr: NDArray[np.int64], times: int = 1) -> NDArray[np.int64]:
         """Cut rows into ranges of about equal size, ``times`` ranges for each thread."""
         sizes = np.linspace(indptr[0], indptr[-1], self.threads * times + 1, dtype=np.int64)[1:-1]
         return np.concatenate([[0], np.searchsorted(indptr, sizes), [len(indptr) - 1]])
@@ -112,7 +112,9 @@ def rows_with_partners(a: Vectors, b: Vectors, tau: float, stages: Stages) -> ND
     words, shared = np.zeros(bits // 64, np.uint64), np.empty(len(a), np.int64)
     kernels.mark_signatures(b.ids, words)
     rows = Rows(a.indptr, a.ids, a.counts)
-    stages.each(lambda begin, end: kernels.shared_weights(rows, words, begin, end, shared), stages.cuts(a.indptr))
+    stages.run_on_ranges(
+        lambda begin, end: kernels.shared_weights(rows, words, begin, end, shared), stages.cut_rows(a.indptr)
+    )
     return np.flatnonzero(shared >= weight_to_share(np.maximum(a.lengths, 1), tau))
 
 
@@ -121,7 +123,7 @@ def weight_to_share(lengths: NDArray[np.int64], tau: float) -> NDArray[np.int64]
     return np.where(lengths > LONGEST, 0, least_shared(tau, np.minimum(lengths, LONGEST)))
 
 
-def read(collections: Sequence[Vectors], sets: bool, stages: Stages, *, count: bool = True) -> list[Side]:
+def group_equal_rows(collections: Sequence[Vectors], sets: bool, stages: Stages, *, count: bool = True) -> list[Side]:
     """Group the equal rows of each collection; if ``count`` is true, number and count the signatures of all.
 
     Exact duplicates are no rows any more where they were found before. Other pages can have equal rows: each group is
@@ -134,14 +136,14 @@ def read(collections: Sequence[Vectors], sets: bool, stages: Stages, *, count: b
     n_signatures = 1 + int(max(stages.pool.map(lambda block: block.max(initial=-1), blocks))) if count else 0
     if n_signatures > 2**16 + entries:
         ids, n_signatures = renumbered(ids, n_signatures)
-    limit = _limit([part.lengths for part in parts], max(LEAST_TOKENS, 8 * entries))
+    limit = _longest_expanded([part.lengths for part in parts], max(LEAST_TOKENS, 8 * entries))
     return [
         _scan(Rows(part.indptr, numbers, part.counts), part.lengths, limit, n_signatures, stages)
         for part, numbers in zip(parts, ids, strict=True)
     ]
 
 
-def _limit(lengths: Sequence[NDArray[np.int64]], budget: int) -> int:
+def _longest_expanded(lengths: Sequence[NDArray[np.int64]], budget: int) -> int:
     """Return the largest length such that all rows up to it have at most ``budget`` occurrences together."""
     longest = max(int(part.max(initial=0)) for part in lengths)
     if longest <= LONGEST and sum(int(part.sum()) for part in lengths) <= budget:
@@ -154,7 +156,7 @@ def _limit(lengths: Sequence[NDArray[np.int64]], budget: int) -> int:
 def _scan(rows: Rows, lengths: NDArray[np.int64], limit: int, n_signatures: int, stages: Stages) -> Side:
     """Scan the rows once: group equal ones, and count the rows of each signature."""
     hashes, copy_of = np.empty(len(lengths), np.uint64), np.full(len(lengths), -1, np.int32)
-    cuts = stages.cuts(rows.indptr)
+    cuts = stages.cut_rows(rows.indptr)
     seen = [np.zeros(n_signatures, np.uint64) for _ in cuts[1:]]
     most = [np.zeros(n_signatures, np.int32) for _ in cuts[1:]]
 
@@ -165,11 +167,11 @@ def _scan(rows: Rows, lengths: NDArray[np.int64], limit: int, n_signatures: int,
         confirmed_rows: tuple[int, int] = kernels.confirm_copies(rows, begin, end, copy_of)
         return confirmed_rows
 
-    stages.each(scan, cuts, seen, most)
+    stages.run_on_ranges(scan, cuts, seen, most)
     stages.end("scan")
     parts = range(stages.threads)
     list(stages.pool.map(lambda part: kernels.first_of_hash(hashes, lengths, part, len(parts), copy_of), parts))
-    confirmed = stages.each(confirm, cuts)
+    confirmed = stages.run_on_ranges(confirm, cuts)
     stages.counters["copies"] += sum(copies for copies, _ in confirmed)
     collided = sum(collided for _, collided in confirmed)
     stages.end("copies")
@@ -180,8 +182,8 @@ Found = tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]
 """Similar pairs of distinct documents: the first row of each, and the similarity."""
 
 
-def row_pairs(size: int) -> Found:
-    """Return arrays for pairs."""
+def empty_pairs(size: int) -> Found:
+    """Return arrays with room for some pairs."""
     return np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size)
 
 
@@ -190,14 +192,14 @@ def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
     own_side = a is b
     sides = [a] if own_side else [a, b]
     tables = bounds(tau, a.limit)
-    numbered = [_number(side) for side in sides]
+    numbered = [_number_documents(side) for side in sides]
     stages.end("order")
     order, classes, unshared = _order_tokens(sides)
     first_tokens, last_tokens = (int(side.lengths.sum(dtype=np.int64)) for side in (numbered[0], numbered[-1]))
     swapped = first_tokens < last_tokens
     x, y = (-1, 0) if swapped else (0, -1)  # invert the smaller collection; similarity is symmetric
-    bands = _bands(numbered[x].first)
-    prefix = _prefixes(tables, bands, own_side)
+    bands = _cut_bands(numbered[x].first)
+    prefix = _longest_prefixes(tables, bands, own_side)
     documents = [_pack(*one, prefix, order, classes, stages) for one in zip(sides, numbered, strict=True)]
     stages.end("pack")
     most = max(int(side.most.max(initial=2)) for side in sides)
@@ -212,7 +214,7 @@ def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
     return pairs
 
 
-def _prefixes(tables: Bounds, bands: Sequence[tuple[int, int]], own_side: bool) -> NDArray[np.int32]:
+def _longest_prefixes(tables: Bounds, bands: Sequence[tuple[int, int]], own_side: bool) -> NDArray[np.int32]:
     """Return the longest prefix that a document probes with or is indexed by, for each length."""
     prefix = tables.probed.copy()
     for band in bands:
@@ -225,7 +227,7 @@ def _prefixes(tables: Bounds, bands: Sequence[tuple[int, int]], own_side: bool) 
 def _concatenate(parts: list[Found]) -> Found:
     """Concatenate the parts, which are removed from the list one by one to free their memory."""
     size = sum(len(part[0]) for part in parts)
-    i, j, similarity = row_pairs(size)
+    i, j, similarity = empty_pairs(size)
     while parts:
         part = parts.pop()
         begin = size - len(part[0])
@@ -244,7 +246,7 @@ class Numbered(NamedTuple):
     long: NDArray[np.int32]  # first rows of the documents above the limit, in order of length
 
 
-def _number(side: Side) -> Numbered:
+def _number_documents(side: Side) -> Numbered:
     """Number the distinct documents of a side by length, then by row."""
     long = np.flatnonzero(side.lengths > side.limit)
     long = long[side.copy_of[long] == long]
@@ -254,7 +256,7 @@ def _number(side: Side) -> Numbered:
 
 
 def _order_tokens(sides: Sequence[Side]) -> tuple[TokenOrder, int, int]:
-    """Return the token order of all sides, the number of classes and that of tokens in at most one document."""
+    """Return the token order of all sides, the number of classes, and the number of tokens in at most one document."""
     seen = sum((side.seen for side in sides[1:]), sides[0].seen)
     most = np.maximum.reduce([side.most for side in sides])
     more = np.maximum(most - 1, (seen >> kernels.HALF > 0).astype(np.int32))
@@ -288,7 +290,7 @@ def _pack(
     def pack(begin: int, end: int) -> None:
         kernels.pack_documents(documents, numbered.document_of, begin, end, order, classes)
 
-    stages.each(pack, stages.cuts(side.rows.indptr, times=4))
+    stages.run_on_ranges(pack, stages.cut_rows(side.rows.indptr, times=4))
     return documents
 
 
@@ -366,7 +368,7 @@ class BandJoin:
                 size = int(scratch.state[kernels.FOUND])
                 self.pairs += size
                 require_listable(self.pairs, self.limit)
-                pieces.append(row_pairs(size))
+                pieces.append(empty_pairs(size))
                 kernels.name_pairs(scratch.verified, self.probing, self.indexed, pieces[-1])
         finally:
             self.scratches.put(scratch)  # others wait for it
@@ -386,7 +388,7 @@ class BandJoin:
         )
 
 
-def _bands(first: NDArray[np.int64]) -> list[tuple[int, int]]:
+def _cut_bands(first: NDArray[np.int64]) -> list[tuple[int, int]]:
     """Cut the lengths into bands (smallest, largest length) of a bounded ratio or a minimal number of documents."""
     lengths = np.flatnonzero(np.diff(first))
     bands = []
@@ -402,9 +404,9 @@ def _bands(first: NDArray[np.int64]) -> list[tuple[int, int]]:
 def _compare_long(a: Side, b: Side, of_a: Numbered, of_b: Numbered, tau: float) -> list[Found]:
     """Compare the documents that are not expanded into tokens, each with all others that pass the length filter."""
     all_b = np.concatenate([of_b.row_of, of_b.long])
-    # within one side, a document is compared with those before it
-    upto = len(of_b.row_of) + np.arange(len(of_a.long)) if a is b else np.full(len(of_a.long), len(all_b))
-    pieces = [_compare(a, b, row, all_b[:end], tau) for row, end in zip(of_a.long, upto, strict=True)]
+    # within one side, a document is compared with the documents before it
+    ends = len(of_b.row_of) + np.arange(len(of_a.long)) if a is b else np.full(len(of_a.long), len(all_b))
+    pieces = [_compare(a, b, row, all_b[:end], tau) for row, end in zip(of_a.long, ends, strict=True)]
     if a is not b:
         pieces += [(y, x, s) for x, y, s in (_compare(b, a, row, of_a.row_of, tau) for row in of_b.long)]
     return pieces
@@ -435,7 +437,7 @@ def expand(a: Side, b: Side, pairs: Found, stages: Stages) -> Found:
     The pairs are sorted by rows; within one side, the first row is the lower one. Raise InputError if there are more
     than 2**31 pairs.
     """
-    links = _links(pairs, a is b, b.copy_of)
+    links = _link_rows(pairs, a is b, b.copy_of)
     del pairs
     starts, out = _first_pairs(a, b, links, stages)
     del links  # free the links before the remaining pages of the result are written
@@ -443,18 +445,18 @@ def expand(a: Side, b: Side, pairs: Found, stages: Stages) -> Found:
     def fill(begin: int, end: int) -> None:
         kernels.fill_pairs(a.copy_of, begin, end, starts, out)
 
-    stages.each(fill, stages.cuts(starts, times=4))
+    stages.run_on_ranges(fill, stages.cut_rows(starts, times=4))
     stages.end("expand")
     return out
 
 
-def _links(pairs: Found, own_side: bool, copy_of: NDArray[np.int32]) -> Links:
+def _link_rows(pairs: Found, own_side: bool, copy_of: NDArray[np.int32]) -> Links:
     """Return the similar rows of each row; within one side, later ones only for rows that have equal ones."""
     copied = kernels.mark_copied(copy_of)
-    links = Links(np.zeros(len(copy_of) + 2, np.int64), *row_pairs(0)[1:])
+    links = Links(np.zeros(len(copy_of) + 2, np.int64), *empty_pairs(0)[1:])
     kernels.link(pairs, own_side, copied, links, False)
     np.cumsum(links.start, out=links.start)
-    links = Links(links.start, *row_pairs(int(links.start[-1]))[1:])
+    links = Links(links.start, *empty_pairs(int(links.start[-1]))[1:])
     kernels.link(pairs, own_side, copied, links, True)
     return links
 
@@ -468,9 +470,9 @@ def _first_pairs(a: Side, b: Side, links: Links, stages: Stages) -> tuple[NDArra
     def visit(begin: int, end: int, fill: bool, cursor: NDArray[np.int64], out: Found) -> None:
         kernels.list_partners(links, b.copy_of, a is b, begin, end, cursor, passed, out, fill)
 
-    stages.each(partial(visit, fill=False, cursor=partners, out=row_pairs(0)), cuts)
+    stages.run_on_ranges(partial(visit, fill=False, cursor=partners, out=empty_pairs(0)), cuts)
     starts = kernels.pair_starts(a.copy_of, partners, passed)
     require_listable(int(starts[-1]), stages.most)
-    out = row_pairs(int(starts[-1]))
-    stages.each(partial(visit, fill=True, cursor=starts[:-1].copy(), out=out), cuts)
+    out = empty_pairs(int(starts[-1]))
+    stages.run_on_ranges(partial(visit, fill=True, cursor=starts[:-1].copy(), out=out), cuts)
     return starts, out

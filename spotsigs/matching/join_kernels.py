@@ -39,7 +39,7 @@ FEW = 32
 class Rows(NamedTuple):
     """Collection as CSR arrays: ``indptr`` int64, ``ids`` ascending in each row, ``counts`` int32.
 
-    Ids are int32. Those of rows on disk, which `spotsigs.matching.prefix_kernels` reads, can be int64.
+    Ids are int32. The ids of rows on disk, which `spotsigs.matching.prefix_kernels` reads, can be int64.
     """
 
     indptr: NDArray[np.int64]
@@ -234,8 +234,8 @@ def rank_tokens(seen: Any, shared: Any, order: TokenOrder) -> Any:
     """Fill the token order, of which ``further`` is input, from the counts ``seen`` of `scan_rows`.
 
     The frequency of a third or later occurrence is extrapolated from the first two: any order yields exact results.
-    ``shared`` marks signatures that two compared documents can share. Return the number of classes, and that of tokens
-    in class 0.
+    ``shared`` marks signatures that two compared documents can share. Return the number of classes, and the
+    number of tokens in class 0.
     """
     n = len(seen)
     for s in range(n):
@@ -524,8 +524,9 @@ def _verify(probing: Documents, indexed: Documents, offset: Any, least: Any, scr
     marked, begin, end = np.int64(-1), np.uint64(0), np.uint64(0)
     for c in range(n):
         d, y = np.int64(candidates[0, c]), np.uint64(candidates[1, c]) + offset
-        # The candidates of one document are adjacent: its signatures are marked once, and those of each partner are
-        # looked up in the marks. This reads each signature once and has no unpredictable branch, unlike a merge.
+        # The candidates of one document are adjacent: its signatures are marked once, and the signatures of each
+        # partner are looked up in the marks. This reads each signature once and has no unpredictable branch, unlike a
+        # merge.
         if d != marked:
             for k in range(begin, end):
                 marks[np.uint32(own.ids[k])] = 0
@@ -628,10 +629,11 @@ def list_partners(
 ) -> None:
     """Count into ``cursor[e]`` the rows similar to first row ``e`` of ``begin:end``; if ``fill``, write them.
 
-    ``links`` are directed from first rows of one side, that of ``copy_of``, to first rows ``e`` of the other. Partners
-    ascend, since rows are visited in order. Within one side (``own``), only rows after ``e`` count, among them those
-    that equal it. Counting then sets ``passed``, for each of these, to the number of its first row's partners that are
-    not after it. ``cursor`` starts at 0 or, if ``fill``, at each row's pairs in ``out``, the arrays (i, j, similarity).
+    ``links`` are directed from first rows of one side, whose rows ``copy_of`` describes, to first rows ``e`` of the
+    other. Partners ascend, since rows are visited in order. Within one side (``own``), only rows after ``e`` count,
+    among them the rows that equal it. Counting then sets ``passed``, for each of these, to the number of its first
+    row's partners that are not after it. ``cursor`` starts at 0 or, if ``fill``, at each row's pairs in ``out``, the
+    arrays (i, j, similarity).
     """
     _, j, similarity = out
     for r in range(begin if own else 0, len(copy_of)):

@@ -58,7 +58,7 @@ def bounds_of(lengths: NDArray[np.int64], tau: float) -> tuple[NDArray[np.int64]
     return shortest, shared, sizes
 
 
-def of_longer(rows: Prefixed, tau: float) -> NDArray[np.int64]:
+def units_for_longer(rows: Prefixed, tau: float) -> NDArray[np.int64]:
     """Return the units of weight of the prefix of each row that partners which are not shorter share with it."""
     known = distinct(rows.lengths)
     within = np.clip(known, 1, EXACT)

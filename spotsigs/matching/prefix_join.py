@@ -85,17 +85,17 @@ def self_join(
     InputError
         If tau or threads is out of range, or there are more pairs than may be listed.
     """
-    from spotsigs.matching.join_driver import Stages, expand, read, row_pairs, search
+    from spotsigs.matching.join_driver import Stages, empty_pairs, expand, group_equal_rows, search
 
     tau = _checked(tau, sets, vectors)
     # for longer rows the quotient may round to 1 although they are not equal
     copies_only = tau == 1 and int(vectors.lengths.max(initial=0)) < 2**52
     with Stages(threads, most) as stages:
         # at tau 1 the pairs are of equal rows; signatures are counted only if hashes of different rows collide
-        [side] = read([vectors], sets, stages, count=not copies_only)
+        [side] = group_equal_rows([vectors], sets, stages, count=not copies_only)
         if copies_only and side.collided:
-            [side] = read([vectors], sets, stages)
-        pieces = [row_pairs(0) if copies_only and not side.collided else search(side, side, tau, stages)]
+            [side] = group_equal_rows([vectors], sets, stages)
+        pieces = [empty_pairs(0) if copies_only and not side.collided else search(side, side, tau, stages)]
         i, j, similarity = expand(side, side, pieces.pop(), stages)  # pop() lets `expand` free them
     overlap = Overlap(np.diff(vectors.indptr) if sets else vectors.lengths)
     return Pairs(i, j, similarity, len(vectors), stages.seconds, stages.counters, overlap)
@@ -136,7 +136,7 @@ def join(
     InputError
         As in `self_join`.
     """
-    from spotsigs.matching.join_driver import Stages, expand, read, rows_with_partners, search
+    from spotsigs.matching.join_driver import Stages, expand, group_equal_rows, rows_with_partners, search
 
     tau = _checked(tau, sets, left, right)
     one, other = (left.as_sets(), right.as_sets()) if sets else (left, right)
@@ -145,7 +145,7 @@ def join(
         rows = rows_with_partners(one, other, tau, stages)
         one = some_rows(one, rows)
         partners = rows_with_partners(other, one, tau, stages)
-        a, b = read([one, some_rows(other, partners)], False, stages)
+        a, b = group_equal_rows([one, some_rows(other, partners)], False, stages)
         i, j, similarity = expand(a, b, search(a, b, tau, stages), stages)
         i, j = rows[i].astype(np.int32), partners[j].astype(np.int32)
     return Pairs(i, j, similarity, len(left), stages.seconds, stages.counters, n_right=len(right))

@@ -3,8 +3,8 @@
 An inverted index has postings of the prefixes of some rows. `find_pairs` compares other rows with all of them. For
 clusters, the rows of a *batch* come in order of priority: `find_leaders` compares each with the leaders before it, of
 which alone the index has postings, and `find_nearest` compares any rows with all leaders. No similar pair of two rows
-that are no leaders is generated, so that the work of a large cluster is that of its rows. docs/bounds.md has the
-bounds.
+that are no leaders is generated, so that the work of a large cluster grows with its rows, not with its pairs.
+docs/bounds.md has the bounds.
 
 Bit layouts, the highest bits first::
 
@@ -111,8 +111,8 @@ class ProbeScratch(NamedTuple):
 def keep_shared(rows: Rows, classes: Any, least: Any, kept: Any, out: Rows, out_classes: Any) -> Any:
     """Copy the rows that share some weight at least with all others, without the signatures of class 0.
 
-    Signatures of class 0 are in no other row. ``least`` has the weight that a row needs; ``kept``, an output, tells
-    which rows have it; ``out`` has room for all rows. Return the numbers of rows and of entries that are copied.
+    Signatures of class 0 are in no other row. ``least`` has the weight that a row needs; ``kept``, an output,
+    states which rows have it; ``out`` has room for all rows. Return the numbers of rows and of entries that are copied.
     """
     m, n = 0, 0
     out.indptr[0] = 0
@@ -160,8 +160,9 @@ def mark_repeated(rows: Rows, lengths: Any, out: Any) -> None:
 def select_prefixes(rows: Rows, lengths: Any, classes: Any, sizes: Any, begin: Any, end: Any) -> Any:
     """Return the number of tokens in the prefix of each of the rows ``begin:end``, and the tokens.
 
-    The signatures of a row are ordered by class, rarest first, then by id. Those of class 0 occur in no other row: they
-    count for positions and have no token. A prefix has ``sizes`` units of weight; its tokens are in this order.
+    The signatures of a row are ordered by class, rarest first, then by id. Signatures of class 0 occur in no other
+    row: they count for positions and have no token. A prefix has ``sizes`` units of weight; its tokens are in this
+    order.
     """
     # two counting sorts: at[c] becomes the position of the next signature of class c, slot[c] the place of its token
     at, slot = np.empty(MAX_CLASSES + 1, np.int64), np.empty(MAX_CLASSES + 1, np.int64)
@@ -310,7 +311,7 @@ def _first_of_length(postings: Any, p: Any, end: Any, least: Any) -> Any:
 
 
 @kernel
-def _scratch(rows: Prefixed, index: Indexed) -> Any:
+def _empty_scratch(rows: Prefixed, index: Indexed) -> Any:
     n, most = len(index.units.row_of), _most_tokens(rows)
     return ProbeScratch(
         np.zeros(n, np.uint8),
@@ -318,16 +319,16 @@ def _scratch(rows: Prefixed, index: Indexed) -> Any:
         np.empty(n + 1, np.int32),
         np.empty(most, np.int64),
         np.empty(most, np.int64),
-        _table(rows),
+        _empty_row_table(rows),
     )
 
 
 @kernel
-def _table(rows: Prefixed) -> Any:
+def _empty_row_table(rows: Prefixed) -> Any:
     most = np.int64(0)
     for r in range(len(rows.lengths)):
         most = max(most, rows.indptr[r + 1] - rows.indptr[r])
-    slots = _slots(most)
+    slots = _number_of_slots(most)
     return RowTable(
         np.full(slots, -1, rows.ids.dtype),
         np.zeros(slots, np.int32),
@@ -337,7 +338,7 @@ def _table(rows: Prefixed) -> Any:
 
 
 @kernel
-def _slots(entries: Any) -> Any:
+def _number_of_slots(entries: Any) -> Any:
     """Return the number of slots for a number of entries, a power of two."""
     slots = 16
     while slots < max(16 * min(entries, FEW_ENTRIES), 4 * entries):
@@ -349,8 +350,8 @@ def _slots(entries: Any) -> Any:
 def _probe(rows: Prefixed, r: Any, old: Any, index: Indexed, stop: Any, tau: Any, scratch: ProbeScratch) -> Any:
     """Write the units before ``stop`` that can be similar to a row, by the weight that they share in the prefixes.
 
-    Return their number, and that of the postings that were read. A pair is dropped by a common token if what both rows
-    have from this token on, with what they were seen to share, is too little: this is the positional filter.
+    Return their number, and the number of the postings that were read. A pair is dropped by a common token if what both
+    rows have from this token on, with what they were seen to share, is too little: this is the positional filter.
     """
     marks, bounds, postings, ascending = index.lists
     counts = scratch.counts
@@ -402,14 +403,14 @@ def _probe(rows: Prefixed, r: Any, old: Any, index: Indexed, stop: Any, tau: Any
 def _similarity(rows: Prefixed, r: Any, index: Indexed, y: Any, table: RowTable) -> Any:
     others, o = index.rows, index.units.row_of[y]
     if table.state[0] != r:
-        _clear(rows, table)
-        _enter(rows, r, table)
-    shared = _shared(rows, others, o, table)
+        _clear_table(rows, table)
+        _enter_row(rows, r, table)
+    shared = _weight_shared(rows, others, o, table)
     return shared / (rows.lengths[r] + others.lengths[o] - shared)
 
 
 @kernel
-def _clear(rows: Prefixed, table: RowTable) -> None:
+def _clear_table(rows: Prefixed, table: RowTable) -> None:
     row, last = table.state[0], np.uint64(table.state[1])
     if row >= 0:
         for k in range(np.uint64(rows.indptr[row]), np.uint64(rows.indptr[row + 1])):
@@ -417,10 +418,10 @@ def _clear(rows: Prefixed, table: RowTable) -> None:
 
 
 @kernel
-def _enter(rows: Prefixed, r: Any, table: RowTable) -> None:
+def _enter_row(rows: Prefixed, r: Any, table: RowTable) -> None:
     """Put the entries of a row into the table, which is empty."""
     begin, end, n = np.uint64(rows.indptr[r]), np.uint64(rows.indptr[r + 1]), 0
-    last = np.uint64(_slots(np.int64(end - begin)) - 1)
+    last = np.uint64(_number_of_slots(np.int64(end - begin)) - 1)
     for k in range(begin, end):
         slot = np.uint64(rows.ids[k]) & last
         if table.ids[slot] < 0:
@@ -432,7 +433,7 @@ def _enter(rows: Prefixed, r: Any, table: RowTable) -> None:
 
 
 @kernel
-def _shared(rows: Prefixed, others: Prefixed, o: Any, table: RowTable) -> Any:
+def _weight_shared(rows: Prefixed, others: Prefixed, o: Any, table: RowTable) -> Any:
     """Return the weight that the row in the table shares with a row of ``others``."""
     # no branch, and no step waits for the one before
     shared, last = np.int64(0), np.uint64(table.state[1])
@@ -495,7 +496,7 @@ def find_pairs(
         First row that was not compared, numbers of pairs, postings read and candidates.
     """
     i, j, similarity = out
-    scratch, n, before = _scratch(rows, index), 0, 0
+    scratch, n, before = _empty_scratch(rows, index), 0, 0
     postings, candidates, full = 0, 0, len(i) - len(index.units.row_of)
     for r in range(begin, end):
         if n > full:
@@ -537,7 +538,7 @@ def find_leaders(batch: Indexed, tau: Any, rule: RemovalRule, covered: Any) -> N
     Units that are covered on entry are no leaders. Old ones that are not are leaders, and come first.
     """
     units, rows = batch.units, batch.rows
-    scratch = _scratch(rows, batch)
+    scratch = _empty_scratch(rows, batch)
     for y in range(len(units.row_of)):
         if covered[y]:
             continue
@@ -564,7 +565,7 @@ def find_nearest(
     return also the nearest of the units of each leader; a rule whose contents count is out of the question then,
     because it is not symmetric.
     """
-    scratch = _scratch(rows, index)
+    scratch = _empty_scratch(rows, index)
     nearest, similarity = np.full(end - begin, -1, np.int32), np.full(end - begin, np.nan)
     m = len(index.units.row_of) if both else 0
     of_leaders, similarity_of_leaders = np.full(m, -1, np.int32), np.full(m, np.nan)

@@ -25,7 +25,7 @@ from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import as_tau, require
 from spotsigs.matching import prefix_kernels as kernels
-from spotsigs.matching.prefix_index import as_units, full_index, of_longer
+from spotsigs.matching.prefix_index import as_units, full_index, units_for_longer
 from spotsigs.matching.prefix_kernels import Indexed
 from spotsigs.outofcore.folded_rows import (
     FoldedFile,
@@ -104,7 +104,7 @@ def join_store(
 ) -> Pairs:
     """Find all pairs of a store with multiset Jaccard similarity at least tau, and the pairs of exact duplicates.
 
-    The vectors are those of ``store``, which all workers can read, and the pairs are written below ``folder``; a call
+    The vectors are in ``store``, which all workers can read, and the pairs are written below ``folder``; a call
     with the same arguments reuses complete results. Each task uses ``memory`` bytes, unless a single row exceeds them.
     Only pairs with a document of at least the number ``new_from`` are listed; if ``crossed``, only those with a
     document before that number as well.
@@ -253,6 +253,6 @@ def _pairs_within(
 def _index_of(job: RowJob, block: RowBlock, *, ordered: bool) -> tuple[Indexed, FoldedRows]:
     """Return the index of a block and its rows; if ``ordered``, for partners that are not shorter."""
     folded = concatenated_rows([read_folded(job, file) for file in block.files])
-    listed = of_longer(folded.rows, job.tau) if ordered else None
+    listed = units_for_longer(folded.rows, job.tau) if ordered else None
     n_signatures = int(job.vectors().facts["n_signatures"])
     return full_index(as_units(folded.rows), folded.rows, n_signatures, listed=listed), folded

@@ -19,7 +19,7 @@ from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.contained import Contents, contents_of
 from spotsigs.storage.locations import absolute, as_path
 from spotsigs.storage.store import Reader, Writer, entry_spans, fingerprint, opened, remove_tree, writing
-from spotsigs.storage.tasks import LEAST_ENTRIES, Job, resumable, run_tasks, task_size
+from spotsigs.storage.tasks import LEAST_ENTRIES, Job, in_the_making, resumable, run_tasks, task_size
 from spotsigs.workers.engines import Engine
 
 
@@ -41,14 +41,14 @@ def stored_contents(folder: Path, outlines: Blocks, segments: Blocks, engine: En
     """
     parts = "\n".join(map(fingerprint, (*outlines.folders, *segments.folders)))
     made_of = xxhash.xxh3_128_hexdigest(f"{parts} {marked}".encode())
-    known = _opened(folder, made_of)
+    known = _open_made_of(folder, made_of)
     if known is None:
-        _write(folder, outlines, segments, engine, marked=marked, made_of=made_of)
+        _write_contents(folder, outlines, segments, engine, marked=marked, made_of=made_of)
         known = opened(folder, "contents")
     return Contents(known.whole("indptr", np.int64), known.mapped("hashes", np.uint32))
 
 
-def _opened(folder: Path, made_of: str) -> Reader | None:
+def _open_made_of(folder: Path, made_of: str) -> Reader | None:
     try:
         reader = opened(folder, "contents")
     except InputError:
@@ -81,8 +81,10 @@ class Merge(NamedTuple):
     made_of: str
 
 
-def _write(folder: Path, outlines: Blocks, segments: Blocks, engine: Engine, *, marked: bool, made_of: str) -> None:
-    job = ContentsJob(folder=absolute(folder.with_name(f"{folder.name}-in-the-making")), marked=marked)
+def _write_contents(
+    folder: Path, outlines: Blocks, segments: Blocks, engine: Engine, *, marked: bool, made_of: str
+) -> None:
+    job = ContentsJob(folder=absolute(in_the_making(folder)), marked=marked)
     job.begin({"of": made_of})
     entries = row_starts(outlines.entries() + 1)
     most = task_size(int(entries[-1]), LEAST_ENTRIES)
@@ -90,7 +92,7 @@ def _write(folder: Path, outlines: Blocks, segments: Blocks, engine: Engine, *, 
     spans = list(entry_spans(entries, most))
     batches = [PhraseBatch(job, k, of_outlines[i:j], of_segments[i:j]) for k, (i, j) in enumerate(spans)]
     list(run_tasks(engine, find_contents, batches, "phrases", rows=int(outlines.sizes().sum())))
-    list(run_tasks(engine, merge, [Merge(job, absolute(folder), len(batches), made_of)], "merging phrases"))
+    list(run_tasks(engine, merge_contents, [Merge(job, absolute(folder), len(batches), made_of)], "merging phrases"))
     remove_tree(job.path())
 
 
@@ -108,7 +110,7 @@ def find_contents(batch: PhraseBatch, out: Writer) -> None:
     out.put("sizes", np.concatenate(sizes))
 
 
-def merge(task: Merge) -> None:
+def merge_contents(task: Merge) -> None:
     """Write the contents of all documents."""
     parts = [task.job.result("contents", number) for number in range(task.batches)]
     sizes = [part.whole("sizes", np.int64) for part in parts]

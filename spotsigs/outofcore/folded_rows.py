@@ -129,11 +129,13 @@ def fold_rows(task: RowSpan, out: Writer) -> None:
         )
         if m:
             rows = Rows(room.indptr[: m + 1], room.ids[:n], room.counts[:n])
-            files.append(_written(job, out, task.number, new, rows, of_entries[:n], lengths[kept], documents[kept]))
+            files.append(
+                _write_folded(job, out, task.number, new, rows, of_entries[:n], lengths[kept], documents[kept])
+            )
     out.facts["folded"] = files
 
 
-def _written(
+def _write_folded(
     job: RowJob,
     out: Writer,
     number: int,
@@ -159,14 +161,14 @@ def _written(
         kernels.mark_repeated(rows, lengths, repeated)
     with_prefixes = prefixed(rows, lengths, classes, job.tau, job.rule(), documents, threads=1)
     for name in ("indptr", "ids", "counts", "lengths", "starts", "tokens"):
-        out.put(_name(name, new), getattr(with_prefixes, name))
-    out.put(_name("documents", new), documents)
-    out.put(_name("repeated", new), repeated)
+        out.put(_array_name(name, new), getattr(with_prefixes, name))
+    out.put(_array_name("documents", new), documents)
+    out.put(_array_name("repeated", new), repeated)
     shortest, longest = int(lengths[0]), int(lengths[-1])
     return FoldedFile(number, new, len(lengths), len(rows.ids), len(with_prefixes.tokens), shortest, longest)
 
 
-def _name(column: str, new: bool) -> str:
+def _array_name(column: str, new: bool) -> str:
     return f"{'new' if new else 'old'}.{column}"
 
 
@@ -184,7 +186,7 @@ def read_folded(job: RowJob, file: FoldedFile) -> FoldedRows:
         "repeated": np.bool_,
     }
     for name, kind in kinds.items():
-        columns[name] = reader.mapped(_name(name, file.new), kind)
+        columns[name] = reader.mapped(_array_name(name, file.new), kind)
     documents, repeated = columns.pop("documents"), columns.pop("repeated")
     shortest, shared, _ = bounds_of(columns["lengths"], job.tau)
     return FoldedRows(Prefixed(shortest=shortest, shared=shared, **columns), documents, repeated)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,28 +52,16 @@ BYTES_A_RESULT = 108
 
 @dataclass(frozen=True, kw_only=True)
 class LeaderJob(RowJob):
-    """Leaders by some options.
+    """Leaders by some options."""
 
-    Attributes
-    ----------
-    options : str
-        Checksum of the options.
-    section_tau, least, least_bound : float
-    of_shorter : bool
-        As in `spotsigs.signatures.contained.RemovalRule`.
-    contents : str or None
-        Path of the contents of the documents, if the rule reads them.
-    both : bool
-        As in `spotsigs.clustering.leaders.LeaderOptions`.
-    """
-
-    options: str
+    options: str  # checksum of the options
+    # The four fields of `spotsigs.signatures.contained.RemovalRule`
     section_tau: float
     least: float
     least_bound: float
     of_shorter: bool
-    contents: str | None
-    both: bool
+    contents: str | None  # path of the contents of the documents, if the rule reads them
+    both: bool  # as in `spotsigs.clustering.leaders.LeaderOptions`
 
     def rule(self) -> RemovalRule:
         """Return which documents may be removed for which."""
@@ -167,7 +156,7 @@ def leaders_on_disk(
         contents=None if contents is None else absolute(contents),
         both=options.both,
     )
-    job = _begun(job)
+    job = _begin(job)
     state = Undecided.build(stored.exact_duplicates, options)
 
     def decide(out: Writer) -> None:
@@ -191,23 +180,24 @@ def leaders_on_disk(
 
 
 def _checksum(options: LeaderOptions, contents: Path | None) -> str:
+    """Return the identity of what decides the leaders besides the vectors and the threshold."""
     rule = options.rule
-    facts = f"{rule.section_tau} {rule.least} {options.new_from} {options.both} {contents and fingerprint(contents)}"
-    facts += f" {rule.least_bound} {rule.of_shorter}"
-    digest = xxhash.xxh3_128(facts.encode())
+    content = None if contents is None else fingerprint(contents)
+    settings = f"{rule.section_tau} {rule.least} {options.new_from} {options.both} {content}"
+    digest = xxhash.xxh3_128(f"{settings} {rule.least_bound} {rule.of_shorter}".encode())
     for values in (options.priority, options.removed, rule.sections, rule.missing, rule.lengths):
         digest.update(b"none" if values is None else values.tobytes())
     return digest.hexdigest()
 
 
-def _begun(job: LeaderJob) -> LeaderJob:
+def _begin(job: LeaderJob) -> LeaderJob:
     """Return the job with the memory that its rounds were cut for, if it was begun and that fits."""
     facts = {"checksum": job.checksum, "tau": job.tau, "options": job.options}
     job.begin(facts)
     cut = job.checkpoint("cut", work=lambda out: out.facts.update(memory=job.memory))["memory"]
     if cut > job.memory:
         remove_tree(job.path())
-        return _begun(job)
+        return _begin(job)
     return replace(job, memory=cut)
 
 
@@ -217,19 +207,19 @@ def _run_rounds(job: LeaderJob, state: Undecided, options: LeaderOptions, engine
     job.checkpoint("rule", work=lambda out: _write_rule(out, options.rule))
     files = fold(job, engine)
     sizes = _write_units(job, files, state)
+    # A round decides as many units as fit into memory. All later rounds need to know only which units it has covered.
     number, start = 0, 0
-    while len(numbers := _next(state, sizes, start, job.memory // 2)):
-        job.checkpoint("batch", number, work=lambda out, batch=numbers: out.put("numbers", batch))  # type: ignore[misc]
-        list(
-            run_tasks(engine, find_leaders_of, [Round(job, number, tuple(files))], "finding leaders", rows=len(numbers))
-        )
+    while len(numbers := _next_units(state, sizes, start, job.memory // 2)):
+        job.checkpoint("batch", number, work=partial(_write_numbers, numbers))
+        this_round = [Round(job, number, tuple(files))]
+        list(run_tasks(engine, find_leaders_of, this_round, "finding leaders", rows=len(numbers)))
         state.covered[numbers] = job.result("leaders", number).whole("covered", np.bool_)
         start = int(numbers[-1]) + 1
         job.checkpoint("covered", number, work=lambda out: out.put("covered", state.covered))
         threads = 1 if engine.processes else None
-        tasks = [
-            LeaderComparison(job, number * len(files) + k, number, start, file, threads) for k, file in enumerate(files)
-        ]
+        tasks = []
+        for k, file in enumerate(files):
+            tasks.append(LeaderComparison(job, number * len(files) + k, number, start, file, threads))
         leaders = numbers[~state.covered[numbers]]
         done = run_tasks(engine, compare, tasks, "comparing with leaders", rows=len(sizes))
         for task, _ in zip(tasks, done, strict=True):
@@ -246,6 +236,10 @@ _NEAREST: dict[str, Any] = {
     "of_leaders": np.int32,
     "similarity_of_leaders": np.float64,
 }
+
+
+def _write_numbers(numbers: NDArray[np.int32], out: Writer) -> None:
+    out.put("numbers", numbers)
 
 
 def _write_rule(out: Writer, rule: RemovalRule) -> None:
@@ -280,7 +274,7 @@ def _units_of(documents: NDArray[np.int32], rows: NDArray[np.int64]) -> tuple[ND
     return first[row_of] + step, row_of
 
 
-def _next(state: Undecided, sizes: NDArray[np.int32], start: int, memory: int) -> NDArray[np.int32]:
+def _next_units(state: Undecided, sizes: NDArray[np.int32], start: int, memory: int) -> NDArray[np.int32]:
     """Return the next units without a leader whose rows fit into a memory, at least one."""
     numbers = start + np.flatnonzero(~state.covered[start:] & (sizes[start:] > 0))[: max(memory // BYTES_A_ROW, 1)]
     used = np.cumsum(sizes[numbers].astype(np.int64) * BYTES_A_LEADER_ENTRY + BYTES_A_ROW)
@@ -301,7 +295,7 @@ def find_leaders_of(task: Round, out: Writer) -> None:
     find_leaders(empty_index(units, rows, int(job.vectors().facts["n_signatures"])), job.tau, job.rule(), covered)
     kept, of_leaders = np.unique(row_of[~covered], return_inverse=True)
     out.put("covered", covered)
-    for name, values in _taken(rows, kept)._asdict().items():
+    for name, values in _take_prefixed(rows, kept)._asdict().items():
         out.put(name, values)
     leaders = Units(numbers, of_leaders.astype(np.int32), units.old, documents)
     for name, values in leaders._asdict().items():
@@ -318,12 +312,12 @@ def _rows_of(
         at = np.minimum(np.searchsorted(documents, part.documents), len(documents) - 1)
         wanted = np.flatnonzero(documents[at] == part.documents)
         if len(wanted):
-            parts.append(FoldedRows(_taken(part.rows, wanted), part.documents[wanted], part.repeated[wanted]))
+            parts.append(FoldedRows(_take_prefixed(part.rows, wanted), part.documents[wanted], part.repeated[wanted]))
     found = concatenated_rows(parts)
     return found.rows, found.documents
 
 
-def _taken(rows: Prefixed, wanted: NDArray[np.int64]) -> Prefixed:
+def _take_prefixed(rows: Prefixed, wanted: NDArray[np.int64]) -> Prefixed:
     """Return some rows, ascending."""
     indptr, entries = take_rows(rows.indptr, wanted)
     starts, tokens = take_rows(rows.starts, wanted)

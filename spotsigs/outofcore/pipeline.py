@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from spotsigs.clustering.in_memory import Matched, TextTasks, by_leaders, by_pairs
 from spotsigs.clustering.leaders import LeaderOptions
-from spotsigs.contracts import Collection, CollectionScheme, Referenced
+from spotsigs.contracts import Collection, CollectionScheme
 from spotsigs.errors import InputError, counted, option, reason, require, system_errors
 from spotsigs.method import STORED, Method
 from spotsigs.outofcore.block_join import join_store
@@ -27,14 +27,14 @@ from spotsigs.outofcore.pair_files import pairs_at_a_time
 from spotsigs.outofcore.segments import extract_segments, finished_segments, first_segment, known_source, source_of
 from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.outofcore.text_lost_tasks import StoredGrams
-from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, LAYOUT, build_vectors, rounds_of
+from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, LAYOUT, build_vectors
 from spotsigs.records import Clusters, Pairs
 from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.boilerplate import boilerplate_of
 from spotsigs.signatures.contained import Contents
 from spotsigs.signatures.extract import require_pages, require_reference, strict_error
 from spotsigs.signatures.languages import marks_shingles
-from spotsigs.storage.atomic import alone, failed_path
+from spotsigs.storage.atomic import failed_path, store_lock
 from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.identity import difference, identity, restored
 from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
@@ -49,7 +49,7 @@ from spotsigs.storage.store import (
     remove_tree,
     writing,
 )
-from spotsigs.storage.tasks import JOB, in_caller
+from spotsigs.storage.tasks import JOB, in_caller, in_the_making
 from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, page_size_limit
 from spotsigs.workers.engines import Dask, Engine, Processes, Serial, WorkerEngine, end_workers
 
@@ -108,22 +108,16 @@ def require_units(collection: Collection, engine: Engine, memory: int, *, copied
     InputError
         If the budget is too small for one.
     """
-    from spotsigs.formats.parquet import Parquet  # loads pyarrow, which other formats do not need
-
-    alone = fitting(engine, PROGRAM)
+    alone = engine_within(engine, PROGRAM)
     most = largest_unit_within(memory, alone.processes)
-    parts = [(collection, copied)]
-    if isinstance(collection, Referenced):
-        parts = [(collection.reference, False), (collection.collection, copied)]
-    units = (part.largest_unit(is_copied, most) for part, is_copied in parts if isinstance(part, Parquet))
-    unit, sentence = max(units, default=(0, ""))
+    unit, sentence = collection.largest_unit(copied, most)
     if unit > most:
         least = (alone.processes + 1) * PROGRAM + max(alone.processes, 1) * (LEAST + BYTES_A_UNIT_BYTE * unit)
         raise InputError(f"{sentence}, or give at least {option('memory', f'{-(-least // 10**6)}MB')}")
-    return fitting(engine, memory, unit)
+    return engine_within(engine, memory, unit)
 
 
-def fitting(engine: Engine, memory: int, unit: int = 0) -> Engine:
+def engine_within(engine: Engine, memory: int, unit: int = 0) -> Engine:
     """Return an engine with no more worker processes on this machine than fit into a budget of bytes.
 
     An engine whose workers run on other machines is returned unchanged. Each process unpacks `unit` bytes at once.
@@ -172,7 +166,7 @@ class Store:
         Raises
         ------
         InputError
-            If the layout of the store is that of another release.
+            If another release wrote the store, in another layout.
         """
         path = as_path(folder)
         batches = _batch_folders(path)
@@ -187,8 +181,8 @@ class Store:
         if decisions is not None:
             return cls(folder=path, method=restored(decisions.facts["method"], STORED))
         known = known_source(batches[0])
-        parts = {name: restored(known[key], STORED) for name, key in (("text", "text"), ("signature", "scheme"))}
-        return cls(folder=path, method=Method.of(**parts, min_contained=0.0))
+        text, signature = restored(known["text"], STORED), restored(known["scheme"], STORED)
+        return cls(folder=path, method=Method.of(text=text, signature=signature, min_contained=0.0))
 
     def as_reference(self, method: Method) -> Blocks:
         """Return the signatures of all documents, to compare others by a method with them."""
@@ -229,8 +223,8 @@ class Store:
         collection : Collection or None
             The documents; with `add`, the new ones. None for all documents of the store.
         add : bool
-            Append the documents to those of the store, and find the pairs with at least one of them, as in a run over
-            all documents. The documents of the last addition, given once more, resume that addition.
+            Append the documents to the store, and find the pairs with at least one of them, as in a run over all
+            documents. The documents of the last addition, given once more, resume that addition.
         strict : bool
             Stop at the first record that cannot be read.
         listed : bool
@@ -259,6 +253,7 @@ class Store:
         with self.locked(), page_size_limit(BUDGET_PAGE, unit):
             began = perf_counter()
             earlier, added = self._extract(collection, add, strict, grams)
+            # A reference is compared like the documents of earlier runs: its pairs with the new documents count.
             if against is not None:
                 earlier = against.as_reference(self.method)
             if added.reference:
@@ -287,6 +282,7 @@ class Store:
         require(has_phrases or not self.method.reads_phrases, f"{text}, which {self.folder} has not; {again}")
         skipped = (segments if earlier.reference else added).skipped
         extracted = perf_counter()
+        # Exact duplicates come first: only one page of each set has signatures in all stages that follow.
         with in_caller("exact duplicates", new_from + int(added.sizes().sum())):
             exact_duplicates = segments.exact_duplicates(self.method.duplicates)
         # Templates need all pages of a site at once, so that they are removed in a second pass over the outlines.
@@ -298,9 +294,10 @@ class Store:
         stored = self._vectorize(segments, exact_duplicates)
         made = fingerprint(self.vectors)  # a remote store has no lock: compared after each stage that reads the vectors
         laid_out = perf_counter()
-        pairs = self._join(stored, new_from, crossed and new_from > 0) if listed else _no_pairs(len(stored))
+        pairs = self._join(stored, new_from, crossed and new_from > 0) if listed else Pairs.none(len(stored))
         self._require_unchanged(made)
         seconds = {"extract": extract_seconds, "sort_hash": laid_out - extracted, "cluster": perf_counter() - laid_out}
+        # Without a list of pairs, leaders are searched when the caller knows the order in which documents are kept.
         group: Any = partial(by_leaders, partial(self._leaders, made))
         if listed:
             group = partial(by_pairs, stored.exact_duplicates.representatives)
@@ -356,7 +353,7 @@ class Store:
         """Lock the store, and report what cannot be read or written in it as an `InputError`."""
         with ExitStack() as stack:
             with system_errors(f"the store {self.folder} cannot be written", "; give another path"):
-                stack.enter_context(alone(self.folder))
+                stack.enter_context(store_lock(self.folder))
             try:
                 yield
             except OSError as error:
@@ -375,16 +372,17 @@ class Store:
                 raise strict_error(first)
             return Blocks(), stored
         number = self._batch_number(collection, batches, add)
-        parts = self.method.text, self.method.signature, self.engine
         new = extract_segments(
             _batch_folder(self.folder, number),
             collection,
-            *parts,
+            self.method.text,
+            self.method.signature,
+            self.engine,
             strict=strict,
             grams=grams,
             phrases=self.method.reads_phrases,
         )
-        return _finished(batches[:number]), new
+        return _segments_of_batches(batches[:number]), new
 
     def _batch_number(self, collection: Collection, batches: Sequence[Path], add: bool) -> int:
         """Return the number of the batch with the documents of a collection, which may be the next one."""
@@ -408,7 +406,9 @@ class Store:
 
     def _require_same_scheme(self, batch: Path) -> None:
         known = known_source(batch)
-        made, wanted = (boilerplate_of(scheme["type"]) for scheme in (known["scheme"], identity(self.method.signature)))
+        # The two schemes differ in more than their names if only one removes templates: the option is named first.
+        made = boilerplate_of(known["scheme"]["type"])
+        wanted = boilerplate_of(identity(self.method.signature)["type"])
         require(
             made is wanted, f"the store {self.folder} was made with {option('boilerplate', made.value)}; give the same"
         )
@@ -431,7 +431,7 @@ class Store:
         if exists(self.vectors / "store.json"):
             facts = opened(self.vectors, "vectors", verify=False).facts
             if {key: facts.get(key) for key in made_of} == made_of:
-                remove_tree(rounds_of(self.vectors))  # which a run that stopped in between has not deleted
+                remove_tree(in_the_making(self.vectors))  # which a run that stopped in between has not deleted
                 return open_vectors(self.vectors)
         n = int(segments.sizes().sum())
         needed = n * max(BYTES_A_DOCUMENT, BYTES_A_RESULT)
@@ -474,11 +474,6 @@ class Store:
                 remove_tree(self.folder / f"{name}{cut}")
         fits = max((int(cut) for cut in known if cut.isdigit() and int(cut) <= self.budget), default=self.budget)
         return self.folder / f"{name}{fits}", fits
-
-
-def _no_pairs(n: int) -> Pairs:
-    none = np.empty(0, np.int32)
-    return Pairs(none, none, np.empty(0), n)
 
 
 def _batch_folder(folder: Path, number: int) -> Path:
@@ -528,10 +523,10 @@ def stored_segments(folder: str | Path) -> Blocks:
     """
     batches = _batch_folders(as_path(folder))
     require(bool(batches), f"{folder} is no store of documents; make it by a run that names it as its store")
-    return _finished(batches)
+    return _segments_of_batches(batches)
 
 
-def _finished(batches: Sequence[Path]) -> Blocks:
+def _segments_of_batches(batches: Sequence[Path]) -> Blocks:
     return Blocks(tuple(folder for batch in batches for folder in finished_segments(batch).folders))
 
 

@@ -22,13 +22,13 @@ from spotsigs.storage.locations import (
     SPAN,
     absolute,
     as_path,
-    checksum_of,
-    content_of,
+    checksum_of_range,
     exists,
     is_remote,
     read,
-    remember,
-    spans_of,
+    remember_checksum,
+    size_and_checksum,
+    unread_spans,
 )
 from spotsigs.storage.store import claim, entry_spans, opened, save_signatures, unsealed
 from spotsigs.storage.tasks import mark_resumed, run_tasks
@@ -61,7 +61,7 @@ def extract_segments(
 ) -> Blocks:
     """Extract a collection's signatures to disk, one segment for each shard; a stopped call is resumed.
 
-    The arguments are those of `spotsigs.signatures.extract.extract`. All workers can read and write the folder; no text
+    The arguments are as in `spotsigs.signatures.extract.extract`. All workers can read and write the folder; no text
     and no signature passes through the engine. If ``strict``, no segment of the shard with an unreadable record is
     written. Segments that a previous call has written keep the ``grams`` and ``phrases`` that they have.
 
@@ -106,16 +106,16 @@ def try_scheme(scheme: SignatureScheme) -> None:
 def source_of(collection: Collection, text: Any, scheme: Any) -> dict[str, Any]:
     """Return the identity of what the signatures of a collection depend on, see `spotsigs.storage.identity`."""
     source = {"collection": identity(collection), "text": identity(text), "scheme": identity(scheme)}
-    return {"schema": SCHEMA, **source, "files": _files(collection)}
+    return {"schema": SCHEMA, **source, "files": _facts_of_files(collection)}
 
 
-def read_contents(collection: Any, engine: Engine) -> None:
+def compute_checksums(collection: Any, engine: Engine) -> None:
     """Compute the checksums of a collection's files on workers, which `source_of` then need not read."""
     pieces: list[tuple[str, int, int]] = []
     if hasattr(collection, "sources"):
         for source in collection.sources():
             with suppress(OSError):
-                spans = [] if is_remote(source.path) or not source.path.is_file() else spans_of(source.path)
+                spans = [] if is_remote(source.path) or not source.path.is_file() else unread_spans(source.path)
                 pieces += [(str(source.path), *span) for span in spans]
     ends = row_starts([stop - start for _, start, stop in pieces])
     tasks = [tuple(pieces[first:last]) for first, last in entry_spans(ends, SPAN)]
@@ -125,7 +125,7 @@ def read_contents(collection: Any, engine: Engine) -> None:
     for path, parts in groupby(zip(pieces, found, strict=True), key=lambda pair: pair[0][0]):
         checksums = [checksum for _, checksum in parts]
         if None not in checksums:
-            remember(Path(path), cast(list[str], checksums))
+            remember_checksum(Path(path), cast(list[str], checksums))
 
 
 def checksums_of(pieces: tuple[tuple[str, int, int], ...]) -> list[str | None]:
@@ -133,7 +133,7 @@ def checksums_of(pieces: tuple[tuple[str, int, int], ...]) -> list[str | None]:
     found: list[str | None] = []
     for path, start, stop in pieces:
         try:
-            found.append(checksum_of(Path(path), start, stop))
+            found.append(checksum_of_range(Path(path), start, stop))
         except OSError:
             found.append(None)
     return found
@@ -153,18 +153,18 @@ def known_source(folder: Path) -> dict[str, Any]:
 
 def finished_segments(folder: Path, reference_shards: int = 0) -> Blocks:
     """Return the signatures of a finished call of `extract_segments`; raise InputError if it was stopped."""
-    folders = [folder / _name(k) for k in range(known_source(folder)["shards"])]
+    folders = [folder / _segment_name(k) for k in range(known_source(folder)["shards"])]
     missing = [segment for segment in folders if not exists(segment / "store.json")]
     require(
         not missing,
         f"{folder} contains an unfinished extraction ({len(missing)} of {len(folders)} parts are missing); "
         "finish it first, or delete it",
     )
-    parts = [_parts(segment) for segment in folders]
+    parts = [_stores_of(segment) for segment in folders]
     return Blocks(tuple(chain(*parts)), reference=sum(map(len, parts[:reference_shards])))
 
 
-def _files(collection: Any) -> list[list[Any]]:
+def _facts_of_files(collection: Any) -> list[list[Any]]:
     """Return names, sizes and checksums of the files of a collection, if it has files.
 
     The files are read, at about the speed of the disk: size and time of a file can be the same for other content.
@@ -172,18 +172,18 @@ def _files(collection: Any) -> list[list[Any]]:
     if not hasattr(collection, "sources"):
         return []
     sources = collection.sources()
-    contents = on_threads(content_of, [source.path for source in sources], CONNECTIONS)
+    contents = on_threads(size_and_checksum, [source.path for source in sources], CONNECTIONS)
     shown = progress(contents, "looking for changed input", len(sources), "files")
     return [[source.name, *content] for source, content in zip(sources, shown, strict=True)]
 
 
-def _name(k: int) -> str:
+def _segment_name(k: int) -> str:
     return f"{k:08d}"
 
 
 def first_segment(folder: Path) -> Path:
     """Return the path of the first segment of an extraction, which may not be there yet."""
-    return folder / _name(0)
+    return folder / _segment_name(0)
 
 
 def _extract_segment(
@@ -198,7 +198,7 @@ def _extract_segment(
 ) -> tuple[int, Skipped | None]:
     """Write a segment; return the number of its documents and, if `strict`, the first record that cannot be read."""
     k, shard = task
-    target = as_path(folder) / _name(k)
+    target = as_path(folder) / _segment_name(k)
     try:
         opened(target, "signatures")
         mark_resumed()
@@ -215,7 +215,7 @@ def _extract_segment(
                 last = part
         assert last is not None
         save_signatures(target, last, further=further)
-    written = Blocks(tuple(_parts(target)))
+    written = Blocks(tuple(_stores_of(target)))
     return int(written.sizes().sum()), next(iter(written.skipped), None) if strict else None
 
 
@@ -223,7 +223,7 @@ def _part_path(segment: Path, k: int) -> Path:
     return segment.with_name(f"{segment.name}-{k:04d}")
 
 
-def _parts(segment: Path) -> list[Path]:
+def _stores_of(segment: Path) -> list[Path]:
     """Return the stores of a finished segment in document order; the one with its name is written last."""
     further = opened(segment, "signatures", verify=False).facts.get("further", 0)
     return [*(_part_path(segment, k) for k in range(further)), segment]

@@ -48,7 +48,7 @@ from spotsigs.storage.store import (
     save_signatures,
     writing,
 )
-from spotsigs.storage.tasks import LEAST_ENTRIES, TASKS, Job, mark_resumed, resumable, run_tasks, task_size
+from spotsigs.storage.tasks import LEAST_ENTRIES, Job, mark_resumed, resumable, run_tasks, task_size
 from spotsigs.workers.engines import Engine
 
 RULES = 14
@@ -109,8 +109,8 @@ class TemplateJob(Job):
         return name if "://" in name or os.path.isabs(name) else self.root + name
 
 
-class Group(NamedTuple):
-    """A task: the pages of some small sites, or of a large one, a range of those of a plan."""
+class SiteGroup(NamedTuple):
+    """A task: a range of the pages of a plan, which are all pages of some small sites, or of one large site."""
 
     job: TemplateJob
     number: str
@@ -133,7 +133,7 @@ class Group(NamedTuple):
                 yield np.diff(starts), columns[0][entries], columns[1][entries]
 
 
-class Block(NamedTuple):
+class SitePages(NamedTuple):
     """A task: some distinct pages of a large site."""
 
     job: TemplateJob
@@ -143,7 +143,7 @@ class Block(NamedTuple):
     last: int
 
 
-class Target(NamedTuple):
+class RefinedSegment(NamedTuple):
     """A task: a segment, whose signatures are gathered."""
 
     job: TemplateJob
@@ -164,7 +164,7 @@ def refine_segments(
 ) -> Blocks:
     """Compute signatures on disk from sequences of spots and links on disk.
 
-    The outlines are those of all documents by the same scheme, old ones first. Results of previous calls are reused
+    The outlines are of all documents by the same scheme, old documents first. Results of previous calls are reused
     where a site has the same pages. The segments returned are as many, of the same documents. The representatives of
     exact duplicates have the signatures of the first of these. Each task uses ``memory`` bytes.
 
@@ -182,39 +182,43 @@ def refine_segments(
         f"memory is too small to find templates: {needed / 1e6:,.0f} MB are needed for {n:,} pages, and there are "
         f"{memory / 1e6:,.0f} MB for data",
     )
-    facts = _placed(job, outlines, exact_duplicates, engine).facts
+    facts = _place_pages(job, outlines, exact_duplicates, engine).facts
     targets = tuple(folder / f"{k:08d}" for k in range(len(outlines.folders)))
-    named = enumerate(zip(targets, facts["content"], strict=True))
-    tasks = [Target(job, facts["name"], k, absolute(target), made_of) for k, (target, made_of) in named]
+    tasks = []
+    for k, (target, made_of) in enumerate(zip(targets, facts["content"], strict=True)):
+        tasks.append(RefinedSegment(job, facts["name"], k, absolute(target), made_of))
     list(run_tasks(engine, gather, tasks, "signatures", rows=n))
     return replace(outlines, parts=targets)
 
 
-def _placed(job: TemplateJob, outlines: Blocks, exact_duplicates: ExactDuplicates, engine: Engine) -> Reader:
+def _place_pages(job: TemplateJob, outlines: Blocks, exact_duplicates: ExactDuplicates, engine: Engine) -> Reader:
     """Compute the signatures of all sites, and write the result and the row in it of each page."""
+    # The name of the plan states all that the places depend on: the same call finds them finished.
     settings = {"rules": RULES, "scheme": json.dumps(identity(job.scheme))}
     content = [fingerprint(folder) for folder in outlines.folders]
     made_of = f"{content} {settings} {job.memory}".encode() + exact_duplicates.representatives.tobytes()
     facts = settings | {"name": xxhash.xxh3_64_hexdigest(made_of), "content": content}
-    base = _finished(job, facts)
+    base = _earlier_places(job, facts)
     if base is not None and base.facts["name"] == facts["name"]:
         return base
-    sites, weights = _sites(outlines)
+    sites, weights = _sites_and_entries(outlines)
     places = Places(sites, exact_duplicates.first_on_site(sites), base)
-    spans = list(_cut(job, str(facts["name"]), places, weights))
+    spans = list(_cut_sites(job, str(facts["name"]), places, weights))
     job.checkpoint(PLAN, facts["name"], work=lambda out: _write_plan(job, out, outlines, exact_duplicates, places))
     large = [group for group, fits in spans if not fits]
     indexed = list(run_tasks(engine, index, large, "links of large sites"))  # first, since it refuses what does not fit
+    # A small site needs its own pages alone, so that one task reads, compares and writes them.
     small = [group for group, fits in spans if fits]
     list(run_tasks(engine, refine, small, "templates", rows=sum(group.last - group.first for group in small)))
     for group in small:
         places.put(group.number, group.first, np.arange(group.last - group.first))
+    # The pages of a large site are compared through its index, by as many tasks as their work needs.
     blocks = []
     for group, made in zip(large, indexed, strict=True):
         rows = job.result(INDEX, group.number).whole("distinct_of", np.int64)
         edges = np.linspace(0, made["pages"], made["blocks"] + 1).astype(np.int64)
         for k, (start, stop) in enumerate(pairwise(edges.tolist())):
-            blocks.append(Block(job, f"{group.number}-{k}", group.number, start, stop))
+            blocks.append(SitePages(job, f"{group.number}-{k}", group.number, start, stop))
             inside = np.flatnonzero((rows >= start) & (rows < stop))
             places.put(blocks[-1].number, group.first + inside, rows[inside] - start)
     pages = sum(block.last - block.first for block in blocks)
@@ -224,11 +228,11 @@ def _placed(job: TemplateJob, outlines: Blocks, exact_duplicates: ExactDuplicate
         out.put("row", places.row)
         out.strings("results", places.results)
         out.facts = facts
-    _clean(job, places.results, str(facts["name"]))
+    _delete_outdated(job, places.results, str(facts["name"]))
     return job.result(PLACED)
 
 
-def _finished(job: TemplateJob, facts: dict[str, Any]) -> Reader | None:
+def _earlier_places(job: TemplateJob, facts: dict[str, Any]) -> Reader | None:
     """Return the places that an earlier call has found for these outlines, or for the first of them."""
     try:
         known = job.result(PLACED)
@@ -264,23 +268,25 @@ class Places:
         self.results.append(result)
 
 
-def _sites(outlines: Blocks) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def _sites_and_entries(outlines: Blocks) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Return the site and the number of entries of each document."""
     entries = [np.diff(block.indptr) for block in outlines.read("indptr")]
     return sites_of(outlines.names()), np.concatenate([np.empty(0, np.int64), *entries])
 
 
-def _cut(job: TemplateJob, name: str, places: Places, weights: NDArray[np.int64]) -> Iterator[tuple[Group, bool]]:
+def _cut_sites(
+    job: TemplateJob, name: str, places: Places, weights: NDArray[np.int64]
+) -> Iterator[tuple[SiteGroup, bool]]:
     """Cut the pages, which are in order of their sites, into tasks, and yield whether each fits into the memory."""
     entries = weights[places.pages] + 1
     starts = np.flatnonzero(begins(places.sites))
     of_sites = row_starts(np.add.reduceat(entries, starts) if len(starts) else entries)
-    most = task_size(int(of_sites[-1]), LEAST_ENTRIES, job.memory // BYTES_AN_ENTRY, tasks=TASKS)
+    most = task_size(int(of_sites[-1]), LEAST_ENTRIES, job.memory // BYTES_AN_ENTRY)
     ends = np.append(starts, len(entries))
     for k, (start, stop) in enumerate(entry_spans(of_sites, most)):
         first, last = int(ends[start]), int(ends[stop])
         places.pages[first:last].sort()  # read in the order of the files
-        yield Group(job, f"{name}-{k}", name, first, last), int(of_sites[stop] - of_sites[start]) <= most
+        yield SiteGroup(job, f"{name}-{k}", name, first, last), int(of_sites[stop] - of_sites[start]) <= most
 
 
 def _write_plan(
@@ -293,7 +299,7 @@ def _write_plan(
     out.put("distinct", exact_duplicates.distinct)
 
 
-def _clean(job: TemplateJob, results: list[str], plan: str) -> None:
+def _delete_outdated(job: TemplateJob, results: list[str], plan: str) -> None:
     """Delete the results of earlier plans that no page needs, and what only the tasks needed."""
     keep = {REFINED: {*results}, PLAN: {plan}, INDEX: set[str]()}
     for kind, names in keep.items():
@@ -302,7 +308,7 @@ def _clean(job: TemplateJob, results: list[str], plan: str) -> None:
 
 
 @resumable(REFINED)
-def refine(group: Group, out: Writer) -> None:
+def refine(group: SiteGroup, out: Writer) -> None:
     """Write the signatures of the pages of some sites."""
     parts = list(group.outlines())
     lengths, hashes, kinds = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -310,16 +316,16 @@ def refine(group: Group, out: Writer) -> None:
     known = group.job.scheme.index(outlines, threads=1)
     lengths, *of_pages, hashes, counts = group.job.scheme.remaining(known, 0, len(known.links.rows))
     starts, entries = take_rows(row_starts(lengths), known.distinct_of)
-    _put(out, starts, *(values[known.distinct_of] for values in of_pages), hashes[entries], counts[entries])
+    _put_refined(out, starts, *(values[known.distinct_of] for values in of_pages), hashes[entries], counts[entries])
 
 
-def _put(out: Writer, *columns: NDArray[Any]) -> None:
+def _put_refined(out: Writer, *columns: NDArray[Any]) -> None:
     for name, values in zip(("indptr", *_OF_PAGES, "hashes", "counts"), columns, strict=True):
         out.put(name, values)
 
 
 @resumable(INDEX)
-def index(group: Group, out: Writer) -> None:
+def index(group: SiteGroup, out: Writer) -> None:
     """Write the index of a large site, whose arrays are files."""
     with staging_folder(out.folder) as scratch:
         lengths: list[NDArray[np.int64]] = []
@@ -356,7 +362,7 @@ def _require_fitting(links: int, pages: int, memory: int) -> None:
 
 
 @resumable(REFINED)
-def refine_block(block: Block, out: Writer) -> None:
+def refine_block(block: SitePages, out: Writer) -> None:
     """Write the signatures of some pages of a large site."""
     store = block.job.result(INDEX, block.site)
 
@@ -365,10 +371,10 @@ def refine_block(block: Block, out: Writer) -> None:
 
     known = PageIndex(part(PageFeatures, _FEATURES), part(PageLinks, _LINKS), np.empty(0, np.int64))
     lengths, *columns = block.job.scheme.remaining(known, block.first, block.last)
-    _put(out, row_starts(lengths), *columns)
+    _put_refined(out, row_starts(lengths), *columns)
 
 
-def gather(target: Target) -> None:
+def gather(target: RefinedSegment) -> None:
     """Write the signatures of the documents of a segment, unless they are there."""
     job = target.job
     places, plan = job.result(PLACED), job.result(PLAN, target.plan)
@@ -376,18 +382,19 @@ def gather(target: Target) -> None:
     distinct = plan.part("distinct", np.bool_, first, last)
     source = plan.part("first", np.int32, first, last)[distinct]
     task, row = places.array("task", np.int32), places.array("row", np.int32)
-    made_of = xxhash.xxh3_128_hexdigest(
-        b"".join(part.tobytes() for part in (distinct, task[source], row[source], task[first:last], row[first:last]))
-        + f"{target.made_of} {[places.strings('results')[k] for k in np.unique(task[source])]}".encode()
-    )
+    # the result of a segment depends on the places of its pages, on their outlines, and on the results at these places
+    results = [places.strings("results")[k] for k in np.unique(task[source])]
+    columns = (distinct, task[source], row[source], task[first:last], row[first:last])
+    content = b"".join(column.tobytes() for column in columns) + f"{target.made_of} {results}".encode()
+    made_of = xxhash.xxh3_128_hexdigest(content)
     if _is_made_of(as_path(target.folder), made_of):
         mark_resumed()
         return
-    lengths, hashes, counts = _taken(job, places, task[source], row[source])
+    lengths, hashes, counts = _signatures_of_pages(job, places, task[source], row[source])
     sizes_of_rows = np.zeros(last - first, np.int64)
     sizes_of_rows[distinct] = lengths
     outlines = load_signatures(job.located(plan.strings("outlines")[target.segment]))
-    own = _of_pages(job, places, task[first:last], row[first:last])
+    own = _facts_of_pages(job, places, task[first:last], row[first:last])
     sections = sections_of(outlines.doc_ids, outlines)
     sections[own["unknown"]] = 0
     documents = replace(
@@ -396,9 +403,15 @@ def gather(target: Target) -> None:
         missing=own["missing"],
         main_tokens=main_tokens(outlines.documents.tokens, own["fractions"]),
     )
-    indptr = row_starts(sizes_of_rows)
-    columns: dict[str, Any] = {"documents": documents, "indptr": indptr, "hashes": hashes, "counts": counts}
-    signatures = replace(outlines, **columns, grams=None, phrases=None)  # which the outlines have
+    signatures = replace(
+        outlines,
+        documents=documents,
+        indptr=row_starts(sizes_of_rows),
+        hashes=hashes,
+        counts=counts,
+        grams=None,  # which the outlines have, as they have the phrases
+        phrases=None,
+    )
     save_signatures(target.folder, signatures, made_of=made_of)
 
 
@@ -409,7 +422,9 @@ def _is_made_of(store: Path, made_of: str) -> bool:
         return False
 
 
-def _results(job: TemplateJob, places: Reader, task: NDArray[np.int32]) -> Iterator[tuple[Reader, NDArray[np.int64]]]:
+def _needed_results(
+    job: TemplateJob, places: Reader, task: NDArray[np.int32]
+) -> Iterator[tuple[Reader, NDArray[np.int64]]]:
     """Yield each result that some pages need, and the positions of these."""
     order = np.argsort(task, kind="stable")
     order = order[np.searchsorted(task[order], 0) :]
@@ -418,12 +433,12 @@ def _results(job: TemplateJob, places: Reader, task: NDArray[np.int32]) -> Itera
         yield job.result(REFINED, places.strings("results")[task[order[start]]]), order[start:stop]
 
 
-def _taken(
+def _signatures_of_pages(
     job: TemplateJob, places: Reader, task: NDArray[np.int32], row: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
     """Return the numbers, hashes and counts of the signatures of some pages."""
     at, lengths, hashes, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.uint64)], []
-    for result, positions in _results(job, places, task):
+    for result, positions in _needed_results(job, places, task):
         starts, entries = take_rows(result.array("indptr", np.int64), row[positions])
         at.append(positions)
         lengths.append(np.diff(starts))
@@ -434,12 +449,12 @@ def _taken(
     return np.diff(starts), np.concatenate(hashes)[entries], np.concatenate([np.empty(0, np.int32), *counts])[entries]
 
 
-def _of_pages(
+def _facts_of_pages(
     job: TemplateJob, places: Reader, task: NDArray[np.int32], row: NDArray[np.int32]
 ) -> dict[str, NDArray[Any]]:
     """Return what is known of each page, by name; of a page without a result, zeros."""
     known = {name: np.zeros(len(task), kind) for name, kind in _OF_PAGES.items()}
-    for result, positions in _results(job, places, task):
+    for result, positions in _needed_results(job, places, task):
         for name, kind in _OF_PAGES.items():
             known[name][positions] = result.array(name, kind)[row[positions]]
     return known

@@ -2,13 +2,13 @@
 
 Three rounds of tasks, see `spotsigs.storage.tasks`:
 
-1. `scatter`: the distinct hashes of a batch of segments, ascending, with their frequencies, by range of
+1. `scatter_hashes`: the distinct hashes of a batch of segments, ascending, with their frequencies, by range of
    hashes.
-2. `tally`: the hashes of a range from all batches; those inside the IDF band are its vocabulary.
-3. `number`: the rows of a batch with the ids of their signatures and the classes of their frequencies, by length.
+2. `tally_hashes`: the hashes of a range from all batches; those inside the IDF band are its vocabulary.
+3. `number_rows`: the rows of a batch with the ids of their signatures and the classes of their frequencies, by length.
 
-A last task, `lay_out`, merges the rows of all batches by length, and concatenates the results of `tally`. The vectors
-do not depend on batches and ranges.
+A last task, `lay_out`, merges the rows of all batches by length, and concatenates the results of `tally_hashes`. The
+vectors do not depend on batches and ranges.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ from spotsigs.storage.store import (
     remove_tree,
     writing,
 )
-from spotsigs.storage.tasks import LEAST_ENTRIES, Job, resumable, run_tasks, task_size
+from spotsigs.storage.tasks import LEAST_ENTRIES, Job, in_the_making, resumable, run_tasks, task_size
 from spotsigs.workers.engines import Engine, Serial
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 LAYOUT = 2
-"""Version of the arrays of vectors; those of another version are built again."""
+"""Version of the arrays of vectors; vectors of another version are built again."""
 
 MOST_NARROW = 2**31 - 1
 """Most signatures whose ids are int32; if there are more, all ids are int64."""
 
 BYTES_A_DOCUMENT = 64  # of the calling process: checksums, or hashes of ids, and their order
-BYTES_A_HASH = 48  # of `tally`, for each hash of a batch: hash, frequency, order, their sorted copies and the sums
+BYTES_A_HASH = 48  # of `tally_hashes`, for each hash of a batch: hash, frequency, order, sorted copies and sums
 BYTES_AN_ENTRY = 64  # of other tasks, for each entry and each row: the entry, its row, its index and temporaries
 
 _SERIAL = Serial()
@@ -104,7 +104,7 @@ def build_vectors(
 ) -> StoredVectors:
     """Filter the signatures of a collection, sort the documents by length, and write them as a store.
 
-    The rows are those of `IdfFilter` in memory, in another order; with ``sets``, every count is 1. Each task uses
+    `IdfFilter` in memory makes the same rows, in another order; with ``sets``, every count is 1. Each task uses
     ``memory`` bytes. Frequencies are counted over the documents that are no `exact_duplicates`; these
     become empty rows. The manifest has ``facts`` in addition. A stopped call with the same arguments is resumed. Ids of
     signatures are int64 if there are too many for int32, or if ``wide``.
@@ -118,7 +118,7 @@ def build_vectors(
     exact_duplicates = ExactDuplicates.none(int(sizes.sum())) if exact_duplicates is None else exact_duplicates
     folder = as_path(folder)
     job = VectorJob(
-        folder=absolute(rounds_of(folder)),
+        folder=absolute(in_the_making(folder)),
         idf_filter=idf_filter,
         sets=sets,
         documents=int(np.count_nonzero(exact_duplicates.distinct)),
@@ -130,7 +130,7 @@ def build_vectors(
     compared = exact_duplicates.distinct if exact_duplicates.any else None
     batches = list(_segment_batches(job, segments.folders, compared, sizes, entries))
     _find_vocabulary(job, batches, engine)
-    list(run_tasks(engine, number, batches, "numbering", rows=job.documents))
+    list(run_tasks(engine, number_rows, batches, "numbering", rows=job.documents))
     job.checkpoint("duplicates", work=partial(_write_duplicates, exact_duplicates))
     folders = tuple(map(absolute, segments.folders))
     last = Layout(job, absolute(folder), folders, segments.reference, len(batches), dict(facts or {}))
@@ -142,11 +142,6 @@ def build_vectors(
 def _write_duplicates(exact_duplicates: ExactDuplicates, out: Writer) -> None:
     out.put("content", exact_duplicates.content)
     out.put("representatives", exact_duplicates.representatives)
-
-
-def rounds_of(folder: Path) -> Path:
-    """Return the path of the results of the tasks that build a store."""
-    return folder.parent / f"{folder.name}-in-the-making"
 
 
 def _task_size(entries: NDArray[np.int64], most: int) -> int:
@@ -246,9 +241,9 @@ def _segment_batches(
 
 def _find_vocabulary(job: VectorJob, batches: Sequence[VectorBatch], engine: Engine) -> None:
     """Run the rounds that find the vocabulary; write the id of the first signature of each range."""
-    list(run_tasks(engine, scatter, batches, "counting", rows=job.documents))
+    list(run_tasks(engine, scatter_hashes, batches, "counting", rows=job.documents))
     ranges = [HashRange(job, k, len(batches)) for k in range(job.ranges)]
-    sizes = [facts["signatures"] for facts in run_tasks(engine, tally, ranges, "filtering")]
+    sizes = [facts["signatures"] for facts in run_tasks(engine, tally_hashes, ranges, "filtering")]
     ends = row_starts(np.array(sizes, np.int64))
     if ends[-1] > MOST_SIGNATURES:
         remove_tree(job.path())
@@ -260,7 +255,7 @@ def _find_vocabulary(job: VectorJob, batches: Sequence[VectorBatch], engine: Eng
 
 
 @resumable("scattered")
-def scatter(batch: VectorBatch, out: Writer) -> None:
+def scatter_hashes(batch: VectorBatch, out: Writer) -> None:
     """Write the distinct hashes of a batch, and the index of the hash of each entry."""
     hashes = np.concatenate([np.array(block.hashes) for block in batch.blocks("hashes")])  # a mapped file is open
     order = np.argsort(hashes)
@@ -280,7 +275,7 @@ def scatter(batch: VectorBatch, out: Writer) -> None:
 
 
 @resumable("tallied")
-def tally(task: HashRange, out: Writer) -> None:
+def tally_hashes(task: HashRange, out: Writer) -> None:
     """Write the vocabulary of a range and the classes of its frequencies; return its size."""
     kinds: dict[str, Any] = {"hashes": np.uint64, "frequencies": np.int32}
     columns: list[tuple[NDArray[Any], ...]] = []
@@ -303,7 +298,7 @@ def tally(task: HashRange, out: Writer) -> None:
 
 
 @resumable("numbered")
-def number(batch: VectorBatch, out: Writer) -> None:
+def number_rows(batch: VectorBatch, out: Writer) -> None:
     """Write the rows of a batch by length, and the offsets of each length."""
     job = batch.job
     ids, classes = _numbers_of(batch)

@@ -26,7 +26,7 @@ from spotsigs.reports.output_files import replacing
 from spotsigs.text.tokens import tokenize
 
 TEMPLATES = Path(__file__).parent / "templates"
-Counts = Mapping[int, int]
+SignatureCounts = Mapping[int, int]
 """Signature hashes of a document and how often each counts."""
 
 TITLE = "Near-duplicates"
@@ -55,7 +55,7 @@ def write_cluster_page(
     texts: Iterable[str | None] = (),
     *,
     scheme: SignatureScheme | None = None,
-    matched: Callable[[Iterable[int]], Mapping[int, Counts]] | None = None,
+    matched: Callable[[Iterable[int]], Mapping[int, SignatureCounts]] | None = None,
     limits: Limits = _LIMITS,
 ) -> None:
     """Write ``clusters.html``, which compares any two members of a cluster: their words and shared signatures.
@@ -150,7 +150,7 @@ def packed(
     kept: dict[int, str],
     pairs: Any,
     scheme: SignatureScheme | None,
-    counts: Mapping[int, Counts],
+    counts: Mapping[int, SignatureCounts],
     within: Overlap | None = None,
 ) -> str | None:
     """Return texts, signatures and pairs of a cluster, compressed, so that a browser unpacks only those that it shows.
@@ -178,7 +178,7 @@ def packed(
 
 
 def located_spots(
-    text: str, scheme: SignatureScheme, number: dict[str, int], counts: Counts | None = None
+    text: str, scheme: SignatureScheme, number: dict[str, int], counts: SignatureCounts | None = None
 ) -> list[list[int]]:
     """Return each signature of a text: its number, then start and end of each of its tokens, in UTF-16 units."""
     tokens, edges = tokenize(text), token_edges(text)
@@ -192,7 +192,7 @@ def located_spots(
     ]
 
 
-def _taking_part(hashes: Sequence[int], counts: Counts) -> set[int]:
+def _taking_part(hashes: Sequence[int], counts: SignatureCounts) -> set[int]:
     """Return the occurrences that were matched: of each signature those that count, nearest to the middle of all."""
     positions: dict[int, list[int]] = {}
     for k, signature in enumerate(hashes):

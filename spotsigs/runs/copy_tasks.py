@@ -11,7 +11,7 @@ another one.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
@@ -64,7 +64,7 @@ class CopiedInRanges(CopiedByFile, Protocol):
 
 @dataclass(frozen=True)
 class JudgedBy:
-    """Whether a document was matched: one whose id is the id of a skipped record is extracted again."""
+    """Whether a document was matched. One that has the id of a skipped record is extracted again to find out."""
 
     skipped: NDArray[np.uint64]  # hashes of the ids of skipped records, ascending
     # Text and signature scheme of the method
@@ -72,7 +72,7 @@ class JudgedBy:
     scheme: Any
 
     def __call__(self, document: Document) -> bool:
-        """Return it."""
+        """Return whether the document was matched."""
         return not _contains(self.skipped, name_hash(document.id)) or is_readable(document, self.text, self.scheme)
 
 
@@ -178,8 +178,7 @@ def copied_by_tasks(
     elsewhere = isinstance(engine, Dask) and engine.address is not None  # the copy is on this machine
     if engine.processes < 2 or elsewhere or not isinstance(collection, CopiedByFile):
         return False
-    cut = collection if isinstance(collection, CopiedInRanges) else None
-    ranges = {} if cut is None else dict(_ranges_of(cut))
+    ranges = dict(_ranges_of(collection)) if isinstance(collection, CopiedInRanges) else {}
     batches = list(_source_batches([source for source in collection.sources() if source not in ranges]))
     if len(batches) + sum(map(len, ranges.values())) < 2:
         return False
@@ -189,7 +188,8 @@ def copied_by_tasks(
     np.save(removed, np.sort(hashes[~kept]))
     decided = Decided(judged, str(removed), (largest_page(), largest_unit()))
     files = [WholeFiles(collection, batch, str(folder), decided) for batch in batches]
-    parts = [FileRange(cut, source, *span, decided) for source, spans in ranges.items() for span in spans if cut]
+    parts = list(_file_ranges(collection, ranges, decided))
+    # Ids and their sum prove that the tasks, which know nothing of each other, met each matched document once.
     counted = CopiedRecords()
     for one in run_tasks(engine, copy_files, files, "copying", rows=attrgetter("number")):
         counted.add(one)
@@ -215,6 +215,15 @@ def _ranges_of(collection: CopiedInRanges) -> Iterator[tuple[InputFile, list[tup
             spans = _grouped(collection.ranges(source))
             if len(spans) > 1:
                 yield source, spans
+
+
+def _file_ranges(
+    collection: Any, ranges: Mapping[InputFile, Sequence[tuple[int, int]]], decided: Decided
+) -> Iterator[FileRange]:
+    """Yield the tasks that find what stays of large files, none if the collection has no ranges."""
+    for source, spans in ranges.items():
+        for start, stop in spans:
+            yield FileRange(collection, source, start, stop, decided)
 
 
 def _grouped(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -50,8 +50,6 @@ class Result:
         Pairs inside the clusters.
     quality : Quality or None
         None if the collection has no truth.
-    checksum : str
-        SHA-256 over document ids, signature hashes and counts, the same for any format of the input.
     in_shingles : int
         Documents that are compared by shingles: of no known language, or with few spot signatures.
     peak_bytes : int
@@ -70,7 +68,6 @@ class Result:
     decisions: Decisions
     cohesion: Cohesion
     quality: Quality | None
-    checksum: str
     in_shingles: int
     peak_bytes: int = 0
     memory: int | None = None
@@ -90,7 +87,7 @@ class Result:
     ) -> Result:
         """Decide about the documents of matched pairs, and evaluate the pairs, in passes over chunks of them.
 
-        The array `earlier` is an argument of `spotsigs.method.Method.decide`. Without `truth`, the collection is asked.
+        The array `earlier` is an argument of `spotsigs.method.Method.decide`. Without `truth`, the collection has it.
         """
         decisions, pairs = method.decide(matched, earlier=earlier)
         matched = replace(matched, pairs=pairs)
@@ -105,7 +102,6 @@ class Result:
             decisions=decisions,
             cohesion=cohesion(groups, pairs),
             quality=None if truth is None else evaluate(pairs, truth, groups, kept=decisions.kept),
-            checksum=checksum(*_content(matched, named)),
             in_shingles=matched.signatures.in_shingles() if named and marks_shingles(method.signature) else 0,
         )
 
@@ -186,11 +182,14 @@ def _over(function: Callable[[Any], Any], values: Any) -> float | None:
     return None if np.isnan(values).all() else float(function(values))
 
 
-def _content(matched: Matched, named: bool) -> tuple[Sequence[str], Iterator[NDArray[Any]]]:
-    """Return the names and arrays that identify the input; vectors have no names."""
+def input_checksum(matched: Matched, *, named: bool) -> str:
+    """Return the SHA-256 over document ids, signature hashes and counts, the same for any format of the input.
+
+    Vectors have no names; their rows count instead.
+    """
     columns = ("hashes", "counts") if named else ("indptr", "hashes", "counts")
     arrays = (getattr(block, name) for name in columns for block in matched.signatures.read(name))
-    return matched.doc_ids if named else (), arrays
+    return checksum(matched.doc_ids if named else (), arrays)
 
 
 def checksum(doc_ids: Iterable[str], arrays: Iterable[NDArray[Any]]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from spotsigs.clustering.decisions import BY_SCORE, Keep, is_unordered
 from spotsigs.clustering.in_memory import Matched, SharedJoin
 from spotsigs.clustering.tables import RowFacts, role_of, write_tables
-from spotsigs.contracts import CopyableCollection
+from spotsigs.contracts import CopyableCollection, VectorCollection
 from spotsigs.errors import option, require
 from spotsigs.evaluation.metrics import Interval
 from spotsigs.evaluation.text_lost import MOST_BYTES, TextLost, text_lost
@@ -28,7 +28,7 @@ from spotsigs.reports import terminal
 from spotsigs.reports.output_files import publishing, write_csv, write_json, write_text, writing
 from spotsigs.runs.copy_tasks import JudgedBy, copied_by_tasks
 from spotsigs.runs.provenance import TreeMemory, provenance
-from spotsigs.runs.result import Result
+from spotsigs.runs.result import Result, input_checksum
 from spotsigs.runs.stages import Run, compute, readable_texts
 from spotsigs.runs.stores import discard_stores
 from spotsigs.signatures.extract import cutter, grams_of, name_hash, texts, texts_for, unique_names
@@ -96,18 +96,21 @@ def execute(
                             temporary = _written(result, run, copy, stack)
                     with in_caller("tables", len(result.matched.doc_ids)):
                         write_result(new, result)
+                        named = not isinstance(run.collection, VectorCollection)
+                        input_sha256 = input_checksum(result.matched, named=named)
                     if run.output.page:
                         write_page(new, result, run)
                 if memory is not None:
                     result = replace(result, peak_bytes=memory.peak_bytes)
                     log_of_tasks.write(new / TASKS)
-                _finish(new, result, run, about, contended)
+                made = {"seed": run.seed, "contended": contended, "input_sha256": input_sha256}
+                _finish(new, result, run, about, made)
+                # Until the new results are complete, no file says that the folder has complete ones.
                 if is_remote(target):
                     remove(target / COMPLETE)
                 elif copy is None or not is_remote(copy):
-                    stack.enter_context(
-                        terminal.uninterrupted(run.output.ends_program)
-                    )  # copy and results are published together
+                    # Copy and results are published together, or neither is.
+                    stack.enter_context(terminal.uninterrupted(run.output.ends_program))
                 if copy is not None and temporary is not None:
                     with copy_errors(copy):
                         publish_copy(temporary, copy, undo, overwrite=run.output.overwrite)
@@ -136,13 +139,14 @@ def within_budget(run: Run) -> Iterator[TreeMemory | None]:
         yield memory
 
 
-def _finish(folder: Path, result: Result, run: Run, about: Mapping[str, str] | None, contended: bool) -> None:
+def _finish(
+    folder: Path, result: Result, run: Run, about: Mapping[str, str] | None, made: Mapping[str, object]
+) -> None:
     """Write the files that state how the results were made, and last the figures, which mark a finished run."""
     for name, text in (about or {}).items():
         write_text(folder / ".hydra" / name, text)
     metrics = result.described(run.spelling)
-    made = {"seed": run.seed, "contended": contended, "input_sha256": result.checksum, "method": metrics["method"]}
-    write_json(folder / RUN, provenance() | made)
+    write_json(folder / RUN, provenance() | {**made, "method": metrics["method"]})
     write_json(folder / COMPLETE, metrics)
 
 

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from glob import has_magic
 from itertools import chain, repeat
 from pathlib import Path
@@ -47,8 +46,8 @@ class Output:
     overwrite: bool = False  # the copy replaces an existing one
     page: bool = False  # write ``clusters.html``
     tables: bool = True  # tables are kept; otherwise the folder is a temporary one
-    # List all pairs; otherwise, in memory and without truth, only those that decide, each with a kept document.
-    pairs: bool = True
+    # All pairs are written; otherwise only the pairs that decide, each with a kept document, unless others are needed.
+    listed: bool = True
     # The program has nothing to do after the run: an interrupt after the results are published changes nothing.
     ends_program: bool = False
 
@@ -179,8 +178,7 @@ def compute(method: Method, run: Run, join: SharedJoin | None = None) -> Result:
         If the collection is empty, a record is unreadable and ``strict`` is set, or the matcher or the collection has
         no form on disk.
     """
-    listed = run.output.pairs or run.output.page or method.clusters is not ClusterMethod.leaders
-    prepare(steps_of(method, listed=listed), run.memory)
+    prepare(steps_of(method, listed=_needs_all_pairs(method, run)), run.memory)
     if run.memory is not None:
         return _compute_on_disk(method, run, run.memory)
     if join is None:
@@ -189,18 +187,26 @@ def compute(method: Method, run: Run, join: SharedJoin | None = None) -> Result:
     return _compute_in_memory(method, run, join)
 
 
+def _needs_all_pairs(method: Method, run: Run) -> bool:
+    """Return whether the tables, the page of clusters or the clusters of a run need a list of all pairs.
+
+    Documents with labels need it as well, because quality is computed from it; only their signatures show that.
+    """
+    return run.output.listed or run.output.page or method.clusters is not ClusterMethod.leaders
+
+
 def _compute_in_memory(method: Method, run: Run, join: SharedJoin) -> Result:
     signatures = join.extracted.signatures
     labelled = not signatures.n_reference and any(name is not None for name in signatures.documents.clusters)
-    listed = run.output.pairs or run.output.page or labelled
-    own_join = join.joined_at(method.matcher) is None
-    if own_join and listed:
+    listed = _needs_all_pairs(method, run) or labelled
+    is_first = join.joined_at(method.matcher) is None  # no earlier join has the pairs of this one
+    if is_first and listed:
         method.matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
     n = len(join.corpus.vectors)
     with PeakMemory() as memory, in_caller("joining", n) if listed else nullcontext():
-        find = partial(join.match, method.matcher, crossed=run.output.pairs)
-        matched = find() if listed else method.match_for_decisions(join)
-    if own_join:
+        crossed = run.output.listed
+        matched = join.match(method.matcher, crossed=crossed) if listed else method.match_for_decisions(join)
+    if is_first:
         join.peak_bytes = memory.peak_bytes
     with in_caller("decisions", n):
         result = Result.of(method, run.data, run.collection, matched)
@@ -209,27 +215,29 @@ def _compute_in_memory(method: Method, run: Run, join: SharedJoin) -> Result:
 
 def _compute_on_disk(method: Method, run: Run, memory: int) -> Result:
     from spotsigs.outofcore.pipeline import Store, read_decisions, require_units, write_decisions
-    from spotsigs.outofcore.segments import read_contents
+    from spotsigs.outofcore.segments import compute_checksums
 
     if not isinstance(method.matcher, SpotSigsTight):
         raise InputError(
             f"{method.matcher.label} has no form for vectors on disk, which {option('memory')}, {option('store')} and "
             "a store as reference need; leave them out"
         )
+    # What needs no store comes first, so that a wrong budget is an error before any file is read as a whole.
     engine = require_units(run.documents, run.engine, memory, copied=run.output.copy is not None)
-    read_contents(run.documents, engine)
+    compute_checksums(run.documents, engine)
     folder = store_of_run(method, run.documents, run.output.folder) if run.store is None else kept_store(run.store)
     store = Store(folder=folder, method=method, engine=engine, memory=memory)
-    listed = run.output.pairs or run.output.page or method.clusters is not ClusterMethod.leaders
+    listed = _needs_all_pairs(method, run)
     matched = store.match(
         run.documents,
         add=run.add,
         strict=run.strict,
         listed=listed,
-        crossed=run.output.pairs and run.against is not None,
+        crossed=run.output.listed and run.against is not None,
         against=run.against if isinstance(run.against, Store) else None,
         grams=run.grams,
     )
+    # Decisions of earlier runs are final. Without any, all documents of the store are matched and decided together.
     added_from = matched.new_from
     earlier = read_decisions(store.folder, added_from) if run.add and added_from else None
     if run.add and added_from and earlier is None:

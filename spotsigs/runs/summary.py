@@ -38,9 +38,12 @@ def _answer(result: Result, run: Run) -> str:
     removed, kept = result.metrics["removed"], result.metrics["kept"]
     pages = removed + kept  # without earlier pages of a store
     share = removed / pages if pages else 0
-    copy = None if run.output.copy == NOT_WRITTEN else run.output.copy
-    where = f"{shown_path(run.output.folder / 'kept.csv' if copy is None else as_path(copy))}"
-    where = "standard output" if copy == PRINTED else where + "/" * (copy is not None)
+    if run.output.copy == PRINTED:
+        where = "standard output"
+    elif run.output.copy in (None, NOT_WRITTEN):
+        where = str(shown_path(run.output.folder / "kept.csv"))
+    else:
+        where = f"{shown_path(as_path(run.output.copy))}/"
     return f"{counted(pages, 'page')}, {removed:,} removed ({share:.1%}), {kept:,} kept -> {where}".replace("%)", " %)")
 
 

@@ -93,28 +93,28 @@ class _Row(NamedTuple):
     language: str | None
 
 
-Counted = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]
+CountedText = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]
 """Hashes and counts of signatures, or an outline, and the entries of `Phrases`."""
 
 
-def _counter(scheme: SignatureScheme, phrases: bool) -> Callable[[Tokens, str], Counted]:
+def _counter(scheme: SignatureScheme, phrases: bool) -> Callable[[Tokens, str], CountedText]:
     """Return the function from tokens and a document's id to its signatures, and, if wanted, to its phrases."""
     none = np.empty(0, np.uint64)
 
-    def outlined(tokens: Tokens, name: str) -> Counted:
+    def count_outline(tokens: Tokens, name: str) -> CountedText:
         assert isinstance(scheme, CollectionScheme)
         if not phrases:
             return *scheme.outline(tokens, site_of(name)), none
         located = scheme.located_in_outline(tokens)
         return *scheme.outline(tokens, site_of(name), located), phrases_of(*located, tokens)
 
-    def counted(tokens: Tokens, name: str) -> Counted:
+    def count_text(tokens: Tokens, name: str) -> CountedText:
         if not phrases:
             return *count_signatures(scheme(tokens)), none
         located = scheme.located(tokens)
         return *count_signatures(located[0]), phrases_of(*located, tokens)
 
-    return outlined if isinstance(scheme, CollectionScheme) else counted
+    return count_outline if isinstance(scheme, CollectionScheme) else count_text
 
 
 def cutter(scheme: SignatureScheme) -> Callable[[str], Tokens]:
@@ -444,7 +444,8 @@ def extract(
     signatures = concatenate([*map(_of_reference, batches[:first]), *batches[first:]])
     n_reference = sum(map(len, batches[:first]))
     require_reference(n_reference, first)
-    require_pages(collection, len(signatures) - n_reference, [r for b in batches[first:] for r in b.skipped])
+    skipped = list(chain.from_iterable(batch.skipped for batch in batches[first:]))
+    require_pages(collection, len(signatures) - n_reference, skipped)
     names = signatures.doc_ids
     if isinstance(scheme, CollectionScheme):
         documents = replace(signatures.documents, sections=sections_of(names, signatures))

@@ -99,7 +99,7 @@ class TemplateRemoval(MainContent, CollectionScheme):
         columns = over_pages(threads, scratch)
         pages, link_indptr, links_of_pages = features_of(outlines, columns)
         _, rows, distinct_of = np.unique(pages.keys, return_index=True, return_inverse=True)
-        return PageIndex(pages, _numbered(rows, link_indptr, links_of_pages), distinct_of)
+        return PageIndex(pages, _number_links(rows, link_indptr, links_of_pages), distinct_of)
 
     def remaining(self, index: PageIndex, first: int, last: int) -> tuple[NDArray[Any], ...]:
         """Return the signatures of a range of distinct pages, see `remove_templates`."""
@@ -171,7 +171,7 @@ def features_of(outlines: Signatures, columns: Columns) -> tuple[PageFeatures, N
     return PageFeatures(indptr, kinds, ranks, row_starts(sizes), *others), row_starts(n_links), links
 
 
-def _numbered(rows: NDArray[np.int64], indptr: NDArray[np.int64], links: NDArray[np.uint64]) -> PageLinks:
+def _number_links(rows: NDArray[np.int64], indptr: NDArray[np.int64], links: NDArray[np.uint64]) -> PageLinks:
     """Return the links of some pages, numbered by hash, and the inverted index."""
     from spotsigs.signatures.idf import dense_ids
 

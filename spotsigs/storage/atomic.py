@@ -33,10 +33,9 @@ log = logging.getLogger(__name__)
 LOCK = ".lock"
 """Lock file of a store."""
 
-_MARK = ".writing-"
-_PROOF = ".spotsigs-temporary"
-_CONTENT = "new"
-"""Name parts of a staging folder, and the names of the file in it that proves it to be ours, and of what it is for."""
+_MARK = ".writing-"  # part of the name of a staging folder
+_PROOF = ".spotsigs-temporary"  # file in it, which proves that this program created the folder
+_CONTENT = "new"  # folder in it, which has what is written
 
 _TEMPORARY: list[Path] = []
 """Paths that this process deletes when it ends: staging folders, lock files, and folders it created, if empty."""
@@ -175,7 +174,7 @@ def failed_path(error: OSError) -> Path | None:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def store_lock(folder: Path) -> Iterator[None]:
     """Lock a store, on every system and on network file systems with locks; other runs log that they wait.
 
     The lock is on the file ``.lock`` of the folder and ends with the process at the latest. Remote stores have none:
@@ -199,7 +198,7 @@ def alone(folder: Path) -> Iterator[None]:
 def locked(folder: Path) -> Iterator[None]:
     """Run the block in one process at a time, on a file system with locks; delete a folder created here if empty."""
     if sys.platform == "win32":
-        with alone(folder):
+        with store_lock(folder):
             yield
         return
     exists, lock = folder.exists(), None

@@ -65,7 +65,7 @@ class ExactDuplicates:
         """Find the exact duplicates among `n` documents.
 
         `contents` are the `checksums` of the contents, uint64, shape (n, 2), without rows if they were not computed;
-        `texts` returns those of the texts, and is called after the contents are compared.
+        `texts` returns the checksums of the texts, and is called after the contents are compared.
         """
         if sameness is Sameness.off or len(contents) != n:
             return cls.none(n)
@@ -172,7 +172,7 @@ class ExactDuplicates:
                 yield from _wanted(a[new], b[new], similarity[pair][new], new_from)
 
     def spread(self, pairs: Pairs) -> Pairs:
-        """Return the pairs of all documents from those of their representatives; refuse more than can be listed."""
+        """Return the pairs of all documents, by the pairs of their representatives; refuse more than can be listed."""
         if not self.any:
             return pairs
         sizes = np.bincount(self.representatives, minlength=len(self))

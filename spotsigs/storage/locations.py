@@ -140,16 +140,16 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
-def content_of(path: Path) -> tuple[int, str]:
+def size_and_checksum(path: Path) -> tuple[int, str]:
     """Return size and checksum of a file, which identify its content.
 
-    The checksum of a remote file is that of the storage, if it has one. A file that cannot be read has none.
+    A remote file has the checksum that its storage states, if there is one. A file that cannot be read has none.
     """
     try:
         if not is_remote(path):
             state = _state_of(path)
             if state not in _KNOWN:
-                remember(path, [checksum_of(path, *span) for span in spans_of(path)])
+                remember_checksum(path, [checksum_of_range(path, *span) for span in unread_spans(path)])
             return state[1], _KNOWN[state]
         with _remote(path) as (system, key):
             info = system.info(key)
@@ -166,7 +166,7 @@ SPAN = 1 << 28
 """Bytes of a file of which one task computes the checksum."""
 
 
-def spans_of(path: Path) -> list[tuple[int, int]]:
+def unread_spans(path: Path) -> list[tuple[int, int]]:
     """Cut a local file into ranges of `SPAN`, at least one; return none if its checksum is known."""
     state = _state_of(path)
     if state in _KNOWN:
@@ -174,7 +174,7 @@ def spans_of(path: Path) -> list[tuple[int, int]]:
     return [(start, min(start + SPAN, state[1])) for start in range(0, max(state[1], 1), SPAN)]
 
 
-def checksum_of(path: Path, start: int, stop: int) -> str:
+def checksum_of_range(path: Path, start: int, stop: int) -> str:
     """Return the XXH3 checksum of a range of a file, 128 bits in hexadecimal digits."""
     digest = xxhash.xxh3_128()
     with path.open("rb") as file:
@@ -185,8 +185,8 @@ def checksum_of(path: Path, start: int, stop: int) -> str:
     return digest.hexdigest()
 
 
-def remember(path: Path, parts: Sequence[str]) -> None:
-    """Keep the checksum of a local file, by those of its ranges."""
+def remember_checksum(path: Path, parts: Sequence[str]) -> None:
+    """Keep the checksum of a local file, which is computed from the checksums of its ranges."""
     whole = parts[0] if len(parts) == 1 else xxhash.xxh3_128_hexdigest("".join(parts).encode())
     _KNOWN[_state_of(path)] = whole
 

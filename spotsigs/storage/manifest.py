@@ -80,7 +80,7 @@ def write_manifest(folder: Path, expected: Iterable[str] = (), known: Mapping[st
         raise InputError(f"a file of the input is named {MANIFEST}, as the manifest of a copy; rename it") from None
 
 
-def foreign(folder: Path) -> str | None:
+def why_foreign(folder: Path) -> str | None:
     """Return why a folder may not be replaced, as the end of a sentence about it; None if all its files are ours."""
     try:
         files = states_of(folder)

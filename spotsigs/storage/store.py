@@ -42,7 +42,7 @@ from spotsigs.storage.locations import as_path, checksum, is_remote
 
 FORMAT = "spotsigs store"
 VERSION = 7
-"""Schema of all stores and results of tasks; those of another version are built again."""
+"""Schema of all stores and results of tasks; stores of another version are built again."""
 
 _MANIFEST = "store.json"
 _ATTEMPTS = 100
@@ -126,7 +126,7 @@ def _decoded(name: bytes) -> str:
         raise InputError(f"a name in the store is not UTF-8 ({error.reason}); build the store again") from error
 
 
-def names(strings: Sequence[str], rows: NDArray[Any]) -> Any:
+def arrow_names(strings: Sequence[str], rows: NDArray[Any]) -> Any:
     """Return some of the strings as an Arrow array of strings, by their rows."""
     if isinstance(strings, Strings):
         return strings.arrow(rows.astype(np.int64, copy=False))
@@ -216,7 +216,7 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
 
 
 def _is_foreign(folder: Path) -> bool:
-    if is_remote(folder):  # arrays without a manifest are those of a killed process
+    if is_remote(folder):  # a killed process has written arrays without a manifest
         names = locations.sizes(folder)
         return _MANIFEST not in names and not all(name.endswith(".npy") for name in names)
     if not folder.exists() or (folder / _MANIFEST).is_file():
@@ -264,7 +264,7 @@ def _put_in_place(new: Path, folder: Path, temporary: Path) -> None:
 
 
 def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
-    """Write the purpose of an empty folder into a file; return the facts that differ from those of an existing file.
+    """Write the purpose of an empty folder into a file; return the facts that an existing file states otherwise.
 
     Raises
     ------
@@ -290,21 +290,11 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Reader:
-    """An open store.
+    """An open store."""
 
-    Attributes
-    ----------
-    folder : Path
-        Its path; of a remote store, that of the downloaded files.
-    facts : dict
-        Its manifest.
-    download : _Download, optional
-        The downloaded files, which exist as long as a reader of them.
-    """
-
-    folder: Path
-    facts: dict[str, Any]
-    download: _Download | None = field(default=None, repr=False)
+    folder: Path  # its path; of a remote store, the path of the downloaded files
+    facts: dict[str, Any]  # its manifest
+    download: _Download | None = field(default=None, repr=False)  # these files, which exist as long as a reader of them
 
     def array(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
         """Return an array of the store, memory-mapped and read-only; raise InputError if it is of another type.

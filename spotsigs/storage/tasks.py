@@ -69,10 +69,15 @@ LEAST_ENTRIES = 1 << 18
 """Entries of a task below which another one would cost more than it saves."""
 
 
-def task_size(total: int, least: int, most: int | None = None, *, tasks: int = TASKS) -> int:
-    """Return the work of a task of a stage: a part of so many equal ones, at least ``least``, but at most ``most``."""
-    size = max(-(-total // tasks), least)
+def task_size(total: int, least: int, most: int | None = None) -> int:
+    """Return the work of a task of a stage: one of `TASKS` equal parts, at least ``least``, but at most ``most``."""
+    size = max(-(-total // TASKS), least)
     return size if most is None else max(1, min(most, size))
+
+
+def in_the_making(store: Path) -> Path:
+    """Return the path of the results of the tasks that write a store, next to it."""
+    return store.with_name(f"{store.name}-in-the-making")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +87,7 @@ class Job:
     folder: str  # path or URL of the results, which all workers can read and write
 
     def begin(self, facts: Mapping[str, Any]) -> None:
-        """Keep the results of a stopped run with the same facts, its input and settings; delete those of any other."""
+        """Keep the results of a stopped run with the same facts, its input and settings; delete any other results."""
         folder = self.path()
         if not exists(folder / JOB) or claim(folder, JOB, facts):
             remove_tree(folder)
@@ -234,8 +239,8 @@ def _padded(size: int) -> int:
 class TaskMeasure(NamedTuple):
     """What a task used: wall and processor seconds, bytes of its reads and writes, and where it ran.
 
-    ``resumed`` is true for a task whose result was there. The bytes are those of the calls of the system that read and
-    write, which memory-mapped files are not; they are 0 on a system that does not count them.
+    ``resumed`` is true for a task whose result was there. The system counts the bytes of calls that read and write;
+    memory-mapped files need no such calls. The bytes are 0 on a system that does not count them.
     """
 
     seconds: float
@@ -334,11 +339,11 @@ class TaskLog:
 
     steps: list[Step] = field(default_factory=list)
     _next: int = 0
-    _mark: tuple[float, float, int, int] = field(default_factory=lambda: _now())
+    _mark: tuple[float, float, int, int] = field(default_factory=lambda: _readings())
 
-    def caller(self, name: str, rows: int = 0) -> None:
+    def record_caller(self, name: str, rows: int = 0) -> None:
         """Record what the calling process has done since the last step."""
-        seconds, core, read, written = (now - then for now, then in zip(_now(), self._mark, strict=True))
+        seconds, core, read, written = (now - then for now, then in zip(_readings(), self._mark, strict=True))
         number = self._begin()
         self._end(Step(number, name, -1, number - 1, True, seconds, core, int(read), int(written), False, rows))
         _announce(name, seconds, core, rows)
@@ -346,8 +351,8 @@ class TaskLog:
     @contextmanager
     def stage(self, name: str, rows: int = 0) -> Iterator[Callable[[TaskMeasure, int], object]]:
         """Record a stage; yield a function that records a task and its documents, called in task order."""
-        self.caller(f"before {name}")
-        number, began, here, own = self._begin(), _now(), _this_process(), 0.0
+        self.record_caller(f"before {name}")
+        number, began, here, own = self._begin(), _readings(), _this_process(), 0.0
         measures: list[tuple[TaskMeasure, int]] = []
         try:
             yield lambda measure, rows: measures.append((measure, rows))
@@ -380,10 +385,10 @@ class TaskLog:
 
     def _end(self, step: Step) -> None:
         self.steps.append(step)
-        self._mark = _now()
+        self._mark = _readings()
 
 
-def _now() -> tuple[float, float, int, int]:
+def _readings() -> tuple[float, float, int, int]:
     return perf_counter(), process_time(), *_transferred()
 
 
@@ -398,7 +403,7 @@ def task_log() -> Iterator[TaskLog]:
     try:
         yield steps
     finally:
-        steps.caller("after the last stage")
+        steps.record_caller("after the last stage")
         _LOG.reset(token)
 
 
@@ -407,10 +412,10 @@ def in_caller(name: str, rows: int = 0) -> Iterator[None]:
     """Record the block as work of the calling process, by its name, with the number of its documents."""
     steps = _LOG.get()
     if steps is not None:
-        steps.caller(f"before {name}")
+        steps.record_caller(f"before {name}")
     yield
     if steps is not None:
-        steps.caller(name, rows)
+        steps.record_caller(name, rows)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from test_bad_input import content
 from spotsigs.errors import InputError
 from spotsigs.outofcore.segments import source_of
 from spotsigs.runs.stores import RUN_MARKER
-from spotsigs.storage.locations import content_of
+from spotsigs.storage.locations import size_and_checksum
 
 RUN = ("data=tiny", "engine=serial", "memory=1GB")
 
@@ -115,9 +115,9 @@ def test_input_that_is_copied_elsewhere_in_time_is_the_same(tmp_path):
 def test_a_file_that_cannot_be_read_has_no_content(tmp_path):
     path = tmp_path / "x.txt"
     path.write_text("x")
-    assert content_of(path)[0] == 1
+    assert size_and_checksum(path)[0] == 1
     if sys.platform != "win32" and os.geteuid() != 0:  # the superuser can read everything
         path.chmod(0)
-        assert content_of(path) == (-1, "cannot be read")
+        assert size_and_checksum(path) == (-1, "cannot be read")
     path.unlink()
-    assert content_of(path) == (-1, "cannot be read")
+    assert size_and_checksum(path) == (-1, "cannot be read")

@@ -47,12 +47,12 @@ def deduplicated(folder, out, read, *words):
     return kept, {name: (results / f"{name}.csv").read_bytes() for name in ("kept", "removed", "clusters")}, done.stdout
 
 
-OF_OUTPUT = ("copy", "page", "overwrite", "pairs")
+OF_OUTPUT = ("copy", "page", "overwrite", "listed")
 OF_RUN = {
     "memory": parse_memory,
     "store": str,
     "copy": str,
-    **dict.fromkeys(("add", "page", "strict", "overwrite", "pairs"), lambda word: word == "true"),
+    **dict.fromkeys(("add", "page", "strict", "overwrite", "listed"), lambda word: word == "true"),
 }
 
 

@@ -17,14 +17,14 @@ from runs import logged
 from stores import run, stories, written
 from test_engines import needs
 
-from spotsigs.storage.atomic import alone
+from spotsigs.storage.atomic import store_lock
 from spotsigs.storage.store import claim
 
 
 def test_a_run_that_waits_for_a_store_logs_it(tmp_path):
     collection = written(tmp_path / "x.jsonl", stories(20))
     with logged() as lines:
-        with alone(tmp_path / "store"):
+        with store_lock(tmp_path / "store"):
             other = threading.Thread(target=run, args=(tmp_path / "store", collection))
             other.start()
             until = time.monotonic() + 60

@@ -173,7 +173,9 @@ def undisturbed(tmp_path_factory):
     return parts, content(folder / "q")
 
 
-@pytest.mark.parametrize("step", ["tally", *(pytest.param(step, marks=LONG) for step in ("scatter", "number"))])
+@pytest.mark.parametrize(
+    "step", ["tally_hashes", *(pytest.param(step, marks=LONG) for step in ("scatter_hashes", "number_rows"))]
+)
 @pytest.mark.parametrize("engine", ENGINES[1:])
 def test_vectors_are_identical_with_a_worker_killed(engine, step, undisturbed, tmp_path, monkeypatch):
     monkeypatch.setattr(vectorize, "LEAST_ENTRIES", 400)

@@ -110,7 +110,7 @@ def test_decisions_are_those_of_brute_force_in_memory_and_on_disk(tmp_path_facto
     rng, folder = np.random.default_rng(seed), tmp_path_factory.mktemp("run")
     rows = pages(rng, n, 3)
     collection = InMemory(tuple(Document(id=row["id"], content=row["html"]) for row in rows), 3)
-    method, output = Method.of(tau=tau, keep=keep), Output(folder=folder, pairs=False)
+    method, output = Method.of(tau=tau, keep=keep), Output(folder=folder, listed=False)
     result = compute(method, Run(collection=collection, data="made", output=output))
     leaders, near, phrases = decided(method, result.matched)
     decisions = result.decisions
@@ -127,7 +127,7 @@ def test_decisions_are_those_of_brute_force_in_memory_and_on_disk(tmp_path_facto
         patch.setattr(pipeline, "BYTES_A_DOCUMENT", 1)
         patch.setattr(pipeline, "BYTES_A_RESULT", 1)
         for pairs in (False, True):
-            output = Output(folder=folder / f"disk-{pairs}", pairs=pairs)
+            output = Output(folder=folder / f"disk-{pairs}", listed=pairs)
             stored = compute(method, Run(collection=collection, data="made", output=output, memory=10**9))
             gone = ~decisions.kept  # a kept page has a partner if all pairs are listed
             for name in ("kept", "compared"):

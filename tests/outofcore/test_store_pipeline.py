@@ -13,7 +13,7 @@ from stores import MEMORY, PARTS, match_on_disk, run, segments_of, stories, writ
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.method import Method
-from spotsigs.outofcore.pipeline import LEAST, PROGRAM, Store, data_budget, fitting
+from spotsigs.outofcore.pipeline import LEAST, PROGRAM, Store, data_budget, engine_within
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.storage.store import sealed, unsealed
@@ -110,10 +110,10 @@ def test_workers_that_do_not_fit_are_ended():
     """Idle workers use memory, too."""
     engine = Processes(workers=2)
     pids = set(engine.map(_pid, range(8))) - {os.getpid()}
-    assert fitting(engine, 2 * 10**9) is engine
+    assert engine_within(engine, 2 * 10**9) is engine
     assert pids
     assert all(map(psutil.pid_exists, pids))
-    assert fitting(engine, 6 * 10**8) == Serial()
+    assert engine_within(engine, 6 * 10**8) == Serial()
     assert not any(map(psutil.pid_exists, pids))
     assert len(list(engine.map(_pid, range(8)))) == 8
 
@@ -124,13 +124,13 @@ def _pid(number):
 
 def test_workers_that_do_not_fit_are_left_out(monkeypatch):
     monkeypatch.setattr("spotsigs.workers.engines.all_cores", lambda: 16)
-    assert fitting(Processes(workers=8), 10**12) == Processes(workers=8)
-    assert fitting(Processes(workers=8), 2 * 10**9) == Processes(workers=2)
-    assert fitting(Processes(workers=8), 5 * 10**8) == Serial()
-    assert fitting(Dask(workers=64, address="tcp://head:8786"), 2 * 10**9).workers == 64
-    assert fitting(Serial(), 4 * 10**8) == Serial()
+    assert engine_within(Processes(workers=8), 10**12) == Processes(workers=8)
+    assert engine_within(Processes(workers=8), 2 * 10**9) == Processes(workers=2)
+    assert engine_within(Processes(workers=8), 5 * 10**8) == Serial()
+    assert engine_within(Dask(workers=64, address="tcp://head:8786"), 2 * 10**9).workers == 64
+    assert engine_within(Serial(), 4 * 10**8) == Serial()
     for memory in (11 * 10**8, 2 * 10**9, 16 * 10**9):
-        assert data_budget(memory, fitting(Dask(workers=16), memory).processes) >= LEAST
+        assert data_budget(memory, engine_within(Dask(workers=16), memory).processes) >= LEAST
 
 
 SCRIPT = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -208,17 +208,27 @@ def on_disk(folder, pages: list[list[naive.Entry]], names: list[str], sets: Exac
     return [row for part in refined.folders for row in known(load_signatures(part))]
 
 
-WHOLE: dict[str, int] = {"TASKS": 1}
-SMALL = {"LEAST_ENTRIES": 1, "BLOCK_PAGES": 2}
+TASKS, PASS = "spotsigs.storage.tasks.TASKS", "spotsigs.outofcore.template_pass"
+WHOLE: dict[str, int] = {TASKS: 1}
+SMALL = {f"{PASS}.LEAST_ENTRIES": 1, f"{PASS}.BLOCK_PAGES": 2}
+
+
+@contextmanager
+def constants(values: dict[str, int]) -> Iterator[None]:
+    """Set constants of modules in the block."""
+    with ExitStack() as stack:
+        for name, value in values.items():
+            stack.enter_context(patch(name, value))
+        yield
 
 
 @examples(15)
-@given(sites(), st.booleans(), st.sampled_from([WHOLE, SMALL, SMALL | {"TASKS": 2}]))
+@given(sites(), st.booleans(), st.sampled_from([WHOLE, SMALL, SMALL | {TASKS: 2}]))
 def test_tasks_make_no_difference(tmp_path_factory, pages, named, limited):
     folder, drawn = tmp_path_factory.mktemp("sites"), spread(pages)
     names = named_by_site(pages) if named else [str(k) for k in range(len(pages))]
     expected = known(SCHEME.refine(with_tokens(outlines(drawn))))
-    with patch.multiple(kept_signatures, **limited):
+    with constants(limited):
         assert on_disk(folder, drawn, names, ExactDuplicates.none(len(pages))) == expected
 
 
@@ -230,7 +240,7 @@ def test_added_pages_change_their_sites_alone(tmp_path_factory, pages, data):
     alone = ExactDuplicates.none
     on_disk(folder, drawn[:old], names[:old], alone(old))
     before = {path.name for path in (folder / "refined/sites/refined").glob("*")}
-    with patch.multiple(kept_signatures, **data.draw(st.sampled_from([WHOLE, SMALL]))):
+    with constants(data.draw(st.sampled_from([WHOLE, SMALL]))):
         actual = on_disk(folder, drawn, names, alone(len(pages)))
     assert actual == known(SCHEME.refine(with_tokens(outlines(drawn))))
     again = {path.name: path.stat().st_mtime_ns for path in (folder / "refined/sites/refined").glob("*")}
