@@ -163,7 +163,6 @@ print(len(pairs), pairs.counters["tasks"], int(peak.split()[1]) * 1024)  # getru
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux counts it")
 def test_the_budget_is_kept(tmp_path):
-
     from data.collections.wt10g_like import Wt10gLike
     from spotsigs.matching.prefix_join import self_join
     from spotsigs.records import DocumentColumns, Signatures
@@ -184,7 +183,7 @@ def test_the_budget_is_kept(tmp_path):
     assert not done.returncode, done.stderr
     pairs, tasks, peak = map(int, done.stdout.split())
     assert pairs == len(self_join(vectors, 0.5))
-    assert tasks > 10
+    assert tasks > 1  # pairs of blocks; one block would not show that tasks share the budget
     assert peak <= memory
 
 
