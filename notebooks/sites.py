@@ -84,7 +84,7 @@ WHOLE = {"boilerplate": "keep", "duplicates": "off", "idf_min": 0.2, "idf_max": 
 
 def best(texts, stories, sites, scheme):
     """Return the best F1 of a signature, its threshold, the false pairs there, and the fraction of one site."""
-    pairs = spotsigs.near_duplicates(texts, signature=scheme, **WHOLE)
+    pairs = spotsigs.near_duplicates(texts, method=spotsigs.Method.of(signature=scheme, **WHOLE))
     true, of_one_site = stories[pairs.i] == stories[pairs.j], sites[pairs.i] == sites[pairs.j]
     sizes = np.bincount(stories)
     reported, hits, same_site = (
