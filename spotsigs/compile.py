@@ -21,9 +21,10 @@ from spotsigs.arrays.kernel_cache import step_marker
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
 from spotsigs.clustering.leaders import LeaderOptions, leaders_of
+from spotsigs.evaluation.text_lost import text_lost
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
 from spotsigs.method import Method
-from spotsigs.records import Document, DocumentColumns, Phrases, Signatures, Tokens, Vectors
+from spotsigs.records import Document, DocumentColumns, Phrases, Signatures, Tokens, Vectors, WordGrams
 from spotsigs.reports.terminal import set_up_logging
 from spotsigs.signatures.contained import NO_RULE, contents_of, phrases_of
 from spotsigs.signatures.extract import count_signatures
@@ -42,6 +43,11 @@ MEMORY = 400 << 20
 """Bytes that a process needs."""
 
 
+_STARTS = np.array([0, 1, 2])
+_HASHES = np.arange(2, dtype=np.uint64)
+_NUMBERS = np.zeros(2, np.int32)
+
+
 def _html() -> None:
     VisibleText().marked(Document(id="", content=b"<?xml version='1.0'?><p>the page"))
 
@@ -49,6 +55,7 @@ def _html() -> None:
 def _tokens() -> None:
     hash_sentences(tokenize_marked("the page\u2122"))
     checksums(Document(id="", content=b""), "the page")
+    text_lost([WordGrams(_STARTS, _HASHES)], np.array([True, False]))
 
 
 def _spots() -> None:
@@ -60,11 +67,6 @@ def _spots() -> None:
     located = scheme.located_in_outline(tokens)
     count_signatures(scheme.outline(tokens, "", located)[0])
     phrases_of(*located, tokens)
-
-
-_STARTS = np.array([0, 1, 2])
-_HASHES = np.arange(2, dtype=np.uint64)
-_NUMBERS = np.zeros(2, np.int32)
 
 
 def _features() -> None:

@@ -1,9 +1,10 @@
 """Text lost of a store, in tasks: batches of segments, then ranges of hashes.
 
-1. `draw`: the distinct hashes of the kept pages of some segments, and those of each removed page, ascending.
+1. `draw`: the hashes of some segments, of kept and of removed pages, by ranges.
 2. `count`: a range of hashes from all batches. A hash of a removed page that no batch has for a kept page is lost.
 
-The calling process adds up the counts of removed pages. The measure is `spotsigs.evaluation.text_lost`.
+The calling process adds up the counts of removed pages. The measure is `spotsigs.evaluation.text_lost`, whose functions
+count the ranges of a run in memory as well.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
-from spotsigs.evaluation.text_lost import Counted, Drawn, TextLost, bits_for, measured
+from spotsigs.evaluation.text_lost import Counted, Drawn, Judged, TextLost, bits_for, measured
 from spotsigs.records import WordGrams
 from spotsigs.signatures.blocks import Blocks
 from spotsigs.storage.locations import absolute, as_path
@@ -33,14 +34,13 @@ LEAST_HASHES = 1 << 19
 
 @dataclass(frozen=True, kw_only=True)
 class LostJob(Job):
-    """Settings of all tasks: the zero bits with which counted hashes begin, and the number of their ranges."""
+    """Settings of all tasks: the zero bits with which counted hashes begin, and the number of their ranges.
+
+    The number is a power of two, and two at least.
+    """
 
     bits: int
     ranges: int
-
-    def edges(self) -> list[int]:
-        """Return the edges of the ranges."""
-        return [2 ** (64 - self.bits) * k // self.ranges for k in range(self.ranges + 1)]
 
 
 class GramBatch(NamedTuple):
@@ -86,7 +86,7 @@ class StoredGrams:
         bits = bits_for(samples, most)
         weights = np.array([size >> (bits - own) for size, own in samples], np.int64)
         task = task_size(int(weights.sum()), LEAST_HASHES, self.memory // BYTES_A_HASH)
-        ranges = max(1, -(-int(weights.sum()) // task))
+        ranges = 1 << max((max(int(weights.sum()), 1) - 1) // task, 1).bit_length()
         job = LostJob(folder=absolute(self.folder), bits=bits, ranges=ranges)
         made_of = "".join(map(fingerprint, self.outlines.folders)).encode() + np.packbits(kept).tobytes()
         job.begin({"of": xxhash.xxh3_128_hexdigest(made_of), "bits": bits, "ranges": ranges, "task": task})
@@ -105,20 +105,17 @@ class StoredGrams:
 @resumable("drawn")
 def draw(batch: GramBatch, out: Writer) -> None:
     """Write the hashes of some segments, and where each range of them begins."""
-    job, parts, row = batch.job, list[Drawn](), 0
+    job, parts, row = batch.job, list[Judged](), 0
     for folder in batch.folders:
         store = opened(as_path(folder), "signatures")
         columns = store.whole("gram_indptr", np.int64), store.whole("grams", np.uint64)
         grams = WordGrams(*columns, store.facts["gram_bits"]).drawn(job.bits)
         n = len(grams.indptr) - 1
-        parts.append(Drawn.of(grams, batch.kept[row : row + n], batch.first + row))
+        parts.append(Judged.of(grams, batch.kept[row : row + n], batch.first + row))
         row += n
-    drawn = Drawn.concatenate(parts)
-    edges = np.array([min(edge, 2**64 - 1) for edge in job.edges()[:-1]], np.uint64)
-    out.put("rows", drawn.rows)
-    for name, hashes in (("kept", drawn.kept), ("removed", drawn.removed)):
-        out.put(name, hashes)
-        out.put(f"{name}_edges", np.append(np.searchsorted(hashes, edges), len(hashes)).astype(np.int64))
+    ranges = Judged.concatenate(parts).in_ranges(0, 1 << 64 - job.bits, job.ranges)
+    for name, column in ranges._asdict().items():
+        out.put(name, column)
 
 
 def count(task: GramRange) -> Counted:
@@ -133,7 +130,7 @@ def count(task: GramRange) -> Counted:
             Drawn(
                 store.part("kept", np.uint64, *kept),
                 store.part("removed", np.uint64, *removed),
-                store.part("rows", np.int32, *removed),
+                store.part("pages", np.int32, *removed),
             )
         )
     return Counted.of(parts)

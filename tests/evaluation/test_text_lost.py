@@ -18,13 +18,15 @@ from runs import configured, ran
 from stores import segments_of
 from strategies import examples
 
+import spotsigs.evaluation.text_lost
 from baselines.shingles import Shingles
+from spotsigs.arrays.csr import row_starts
 from spotsigs.errors import spelled
 from spotsigs.evaluation.text_lost import bits_for, text_lost
 from spotsigs.options import as_option
 from spotsigs.outofcore import text_lost_tasks
 from spotsigs.outofcore.text_lost_tasks import StoredGrams
-from spotsigs.records import Document
+from spotsigs.records import Document, WordGrams
 from spotsigs.runs.warnings import text_warning
 from spotsigs.signatures.extract import GRAM_BITS, concatenate, extract_parts, extract_shard, grams_of
 from spotsigs.text.visible import VisibleText
@@ -44,6 +46,32 @@ def test_it_is_that_of_sets_of_strings(pages):
     assert (actual.share, actual.of_sentences, actual.one_in) == (share, of_sentences, 1)
     assert [None if np.isnan(value) else value for value in actual.of_page] == of_page
     assert actual.mostly_lost == sum(value is not None and value > 0.5 for value in of_page)
+
+
+HASHES = st.one_of(st.integers(0, 9), st.integers(0, 2**64 - 1), st.integers(0, 63).map(lambda k: 2**k))
+
+
+@given(
+    pages=st.lists(st.tuples(st.sets(HASHES, max_size=12), st.booleans(), st.booleans()), max_size=8),
+    most=st.integers(2, 40),
+    in_cache=st.sampled_from([1, 4, 1000]),
+)
+@examples(200)
+def test_any_hashes_are_counted_in_ranges_as_in_sets(pages, most, in_cache):
+    """Batches of any number of pages; the hash 0, and any number of ranges."""
+    rows, kept = [row for row, _, _ in pages], [stays for _, stays, _ in pages]
+    edges = sorted({0, len(pages), *(k for k, page in enumerate(pages) if page[2])})
+    batches = [
+        WordGrams(
+            row_starts(list(map(len, rows[a:b]))), np.array([h for row in rows[a:b] for h in sorted(row)], np.uint64)
+        )
+        for a, b in pairwise(edges)
+    ]
+    with patch.object(spotsigs.evaluation.text_lost, "RANGE_HASHES", in_cache):
+        actual = text_lost(batches, np.array(kept, np.bool_), most_bytes=40 * most)
+    one_in, share, of_sentences, of_page = naive.text_lost.of_hashes(rows, kept, most)
+    assert (actual.one_in, actual.share, actual.of_sentences) == (one_in, share, of_sentences)
+    assert [None if np.isnan(value) else value for value in actual.of_page] == of_page
 
 
 def collection(n=60, words=400):

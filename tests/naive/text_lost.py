@@ -27,3 +27,21 @@ def _lost(sets: Sequence[set], kept: Sequence[bool]) -> tuple[float, list[float 
     removed = [set() if stays else grams for grams, stays in zip(sets, kept, strict=True)]
     of_page = [len(grams - of_kept) / len(grams) if grams else None for grams in removed]
     return len(everything - of_kept) / max(len(everything), 1), of_page
+
+
+def of_hashes(
+    pages: Sequence[set[int]], kept: Sequence[bool], most: int
+) -> tuple[int, float, float, list[float | None]]:
+    """Return of how many hashes one is counted, so that no more than `most` are, and the figures of `text_lost`.
+
+    A hash is drawn if it begins with enough zero bits; one that kept pages repeat counts once. 5-grams are even.
+    """
+    for bits in range(65):
+        drawn = [{one for one in page if one < 2 ** (64 - bits)} for page in pages]
+        stays = set().union(*(page for page, stays in zip(drawn, kept, strict=True) if stays))
+        if len(stays) + sum(len(page) for page, stays in zip(drawn, kept, strict=True) if not stays) <= most:
+            break
+    grams = [{one for one in page if one % 2 == 0} for page in drawn]
+    of_sentences, _ = _lost([page - own for page, own in zip(drawn, grams, strict=True)], kept)
+    share, of_page = _lost(grams, kept)
+    return 2**bits, share, of_sentences, of_page
