@@ -171,8 +171,8 @@ class PairsOfLevels:
     def tallies(self, halves: NDArray[np.bool_], of_stories: FloatArray, of_sites: FloatArray) -> FloatArray:
         """Return true, false and missed pairs within each half, shape (3, halves, samples, thresholds).
 
-        A sample contains copies of stories and of sites, and a page for each copy of its story and of its site. A pair
-        counts once for each copy of a story that both pages share, or for each two copies of two stories; sites alike.
+        A sample draws each story and each site a number of times. The weight of a pair of pages is the product of these
+        numbers over its one or two stories and its one or two sites.
 
         Parameters
         ----------

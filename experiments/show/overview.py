@@ -13,9 +13,9 @@ from spotsigs.reports.output_files import read_json
 
 FINDING = (
     "Spot signatures help where few sites supply the pages. Their *lead* is their F1 on whole pages less the F1 of the "
-    "best of words, 3-shingles and 5-shingles, each at its best threshold. {} The reason is that nearly all false "
-    "pairs on news are two pages of one site, which share the site's template. For the same reason, the removal of "
-    "templates raises the F1 of words by more than the choice of any signature does.\n\n"
+    "best of words, 3-shingles and 5-shingles, each at its best threshold. {} With few sites, nearly all false pairs "
+    "are two pages of one site, because they share its template. For the same reason, removing templates raises the F1 "
+    "of words on news by more than the choice of any signature does.\n\n"
     "The matching algorithm is exact, as the paper claims, and with tight bounds it is also the fastest that was "
     "measured. The paper's upper bound of IDF raises F1 where clusters are large and lowers it where they are small. "
     "[What was found](../docs/reproduction.md#what-was-found) has all that is decided, with its numbers.\n"

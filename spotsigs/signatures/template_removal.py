@@ -51,7 +51,8 @@ class TemplateRemoval(MainContent, CollectionScheme):
        more than 64 tokens by one in four of them, by hash. The shingles of the template are left out. The reason is
        that tables, names and code contain few spot signatures. On a page with links, shingles that replace missing
        stopwords are no spots; Chinese and Japanese text is compared by the shingles of its main content.
-    5. Signatures are **missing** if a page keeps less than a quarter as many as its main content had: the difference.
+    5. If a page keeps less than a quarter of the signatures that its main content had, the signatures up to that
+       quarter are **missing**.
     6. The template of P is **unknown** if it has no siblings, although another page has similar links (L >= 1/4): what
        those pages share may be template or content. As many signatures are then missing as P has, if that is more.
 
