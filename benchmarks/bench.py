@@ -44,7 +44,7 @@ COLLECTIONS = {
     "short 1.17M": Wt10gLike(documents=DOCUMENTS),
 }
 SMALLER = {"long 100k": "short 100k", "short 1.17M": "short 100k"}
-"""Next smaller collection, from whose times those of a collection are forecast."""
+"""Next smaller collection, from whose times the times of a collection are forecast."""
 LIMIT_SECONDS = 90
 """Maximal seconds of a cell's process, including the preparation of its input."""
 PATIENCE_SECONDS = 300.0
@@ -97,7 +97,7 @@ class ToolCell(CellTask):
 
 
 Done = dict[ToolCell, dict[str, Any]]
-"""Results by cell; those of cells that are not run have a ``reason``."""
+"""Results by cell; a cell that is not run has a ``reason``."""
 
 
 def plan(collections: Sequence[str], tools: Sequence[str], taus: Sequence[float]) -> list[ToolCell]:

@@ -3,10 +3,10 @@
 Finished cells are kept, see `experiments.harness.finished_cells`, so that a stopped race continues; a complete one
 replaces ``results/race``. Trials write ``results/runs/race-trial``.
 
-Each run is a process on the same cores, once, and after one of the tool on a few documents, which compiles and fills
-caches. Seconds are those of the wall, core seconds those of all its processes, peak memory that of all its processes
-together (shared pages counted once, where the system reports them). The text of pages is extracted once for all tools
-that read text; its time is part of theirs. The documents that a tool keeps are compared with the truth.
+Each run is a process on the same cores. The tool runs once before on a few documents, which compiles and fills caches.
+Seconds are wall time; core seconds and peak memory are of all its processes together (shared pages counted once, where
+the system reports them). The text of pages is extracted once for all tools that read text, and their times include the
+extraction. The documents that a tool keeps are compared with the truth.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from spotsigs.runs.provenance import provenance
 
 ROOT = Path(__file__).parents[1]
 LIMIT_SECONDS = 180.0
-"""Seconds after which a run is stopped, ten times those of most."""
+"""Seconds after which a run is stopped, ten times what most take."""
 SAMPLE_SECONDS = 0.2
 
 Row = dict[str, Any]
@@ -286,7 +286,7 @@ WHOLE = (list(COLLECTIONS), list(TOOLS), None)
 
 
 def committed(rows: Sequence[Row], folder: Path, results: Path, seconds: float, inputs: Mapping[str, str]) -> str:
-    """Replace the committed results by a copy of those of a complete race; return a sentence."""
+    """Replace the committed results by a copy of the results of a complete race; return a sentence."""
     names: dict[str, list[str]] = {"contended": [], "failed": []}
     for row in rows:
         names.get(row["remark"].partition(":")[0], []).append(f"{row['tool']} on {row['text']}, {row['collection']}")

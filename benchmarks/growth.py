@@ -128,7 +128,7 @@ def half_a_cluster(folder: Path, n: int, rng: random.Random) -> list[str]:
 
 
 def one_host(folder: Path, n: int, rng: random.Random) -> list[str]:
-    """All pages are of one host; each has links of its own beside those of the menu."""
+    """All pages are of one host; each has links of its own beside the links of the menu."""
     html = (
         f"{MENU}<p>{prose(rng, 100)}</p>" + "".join(f"<a href='{k}-{j}'>{k} {j}</a>" for j in range(20))
         for k in range(n)

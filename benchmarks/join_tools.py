@@ -259,7 +259,7 @@ def _compiled(source: Path) -> Path:
 
 
 def measure(tool: str, vectors: Vectors, tau: float, threads: int) -> dict[str, Any]:
-    """Run a tool and compare its pairs with those of our exact join."""
+    """Run a tool and compare its pairs with the pairs of our exact join."""
     try:
         began = time.perf_counter()
         run = TOOLS[tool].prepare(vectors)

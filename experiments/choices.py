@@ -13,7 +13,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 
-from experiments.run_folders import flat
+from experiments.run_folders import dotted
 from spotsigs.method import changed_parameters
 from spotsigs.options import Door, options_of
 
@@ -30,13 +30,6 @@ def known_choices(group: str) -> list[str]:
     files = {path.stem for folder in folders for path in (folder / group).glob("*.yaml")}
     store: Mapping[str, Any] = ConfigStore.instance().repo
     return sorted(files | {name.removesuffix(".yaml") for name in store.get(group, ())})
-
-
-@cache
-def _file(group: str, choice: str) -> dict[str, Any]:
-    """Return the values of a file of the configuration by dotted keys; none of the choices of other packages."""
-    path = CONF / group / f"{choice}.yaml"
-    return flat(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 @cache
@@ -69,7 +62,7 @@ def without_repeated_defaults(words: Iterable[str], choices: Mapping[str, str]) 
         if group == key:
             values = {name: option.defaults[Door.run] for name, option in options_of(Door.run).items()}
         else:
-            values = _file(group, str(choices.get(group)))
+            values = dict(dotted(_values(group, str(choices.get(group)))))
             key = key if group == "experiment" else key.removeprefix(f"{group}.")
         try:
             return key in values and values[key] == yaml.safe_load(value)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 NOT_OF_RESULTS = ("experiment", "workers", "threads", "engine", "timing")
 """Keys that change no result of an experiment."""
 ROOT_KEYS = ("tau", "threads", "workers", "seed")
-"""Keys whose values are also those of a plug-in's fields of the same name."""
+"""Keys whose values a plug-in's fields of the same name have as well."""
 
 NOW = "now"
 """Value of ``timing`` with which an experiment does not wait for a quiet machine."""
@@ -261,7 +261,7 @@ OmegaConf.register_new_resolver("keys", lambda: keys_help())
 def settings(config: DictConfig, names: dict[str, str] | None = None) -> Settings:
     """Build and check every node of a composed configuration, before any work starts.
 
-    The choices of the groups are those of the running job unless `names` has them. The first bad value is an
+    The running job has the choices of the groups unless `names` has them. The first bad value is an
     InputError.
     """
     _require_known(config)
@@ -361,7 +361,7 @@ def method_of(choices: Mapping[str, Any], settings: Settings, *, label: str = ""
     Parameters
     ----------
     choices : mapping of str to object
-        Groups, keys and parameters of the choices; what is omitted has its default, the text that of the experiment,
+        Groups, keys and parameters of the choices; what is omitted has its default, the text the experiment's default,
         and the IDF band `spotsigs.options`, whatever the collection.
     settings : Settings
         Settings of the experiment.
@@ -441,7 +441,7 @@ def build(node: DictConfig, group: str) -> Any:
     cls = _target(target, group)
     known = [field.name for field in fields(cls)]
     typed = {_key(word) for word in overrides()}
-    if f"{group}._target_" in typed:  # the other values are those of the class that the user replaced
+    if f"{group}._target_" in typed:  # the other values are of the class that the user replaced
         values = {key: value for key, value in values.items() if key in known or f"{group}.{key}" in typed}
     for key in values:
         require(

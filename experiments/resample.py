@@ -239,7 +239,7 @@ def held_out_f1(every: Sequence[PairsOfLevels], *, splits: int = SPLITS, samples
     """Return F1 at thresholds that were chosen on other pages, in each bootstrap sample, shape (1 + samples,).
 
     Each half of each random split has the threshold of the highest F1 on the other half, and the value is the mean over
-    halves and splits. The threshold is chosen again in each sample. The first entry is that of the collection itself.
+    halves and splits. The threshold is chosen again in each sample. The first entry is of the collection itself.
 
     Parameters
     ----------

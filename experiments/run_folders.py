@@ -36,17 +36,18 @@ def parameters(folder: Path) -> dict[str, Any]:
 def flat(config: str) -> dict[str, Any]:
     """Return the values of a configuration, YAML, by dotted keys, without references to other keys."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is several times faster
-    return dict(_entries(loader(config).get_single_data()))
+    return dict(dotted(loader(config).get_single_data()))
 
 
-def _entries(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def dotted(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of a configuration with their dotted keys, without references to other keys."""
     if not isinstance(node, dict):
         yield prefix, ", ".join(map(str, node)) if isinstance(node, list) else node
         return
     for key, value in node.items():
         refers = isinstance(value, str) and value.startswith("${")
         if key != "_target_" and not refers:
-            yield from _entries(value, f"{prefix}.{key}" if prefix else str(key))
+            yield from dotted(value, f"{prefix}.{key}" if prefix else str(key))
 
 
 def variant(overrides: Iterable[str], leave_out: Iterable[str] = ()) -> str:

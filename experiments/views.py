@@ -43,7 +43,7 @@ def columns_of(shown: Sequence[str], rows: Sequence[Row]) -> list[Column]:
 
 @dataclass(frozen=True, kw_only=True)
 class FactView:
-    """Facts of the rows of a study: a figure, its mean over other rows, or its ratio to that of another row.
+    """Facts of the rows of a study: a figure, its mean over other rows, or its ratio to the figure of another row.
 
     The name of a fact is a format of the columns of its row. A ratio of times is left out if other processes were
     active, and is a lower bound if its first run was stopped, see `experiments.harness.timing.quotient`.

@@ -24,7 +24,7 @@ SOURCES = {
     "errata": "statements in which the sources contradict another source or their own figures",
     "other": "claims of the slides, lectures and blogs about it and about related systems",
 }
-"""Where the claims are from; those of the paper are counted first, and apart."""
+"""Where the claims are from; the claims of the paper are counted first, and apart."""
 
 RULES = ("about", "above", "below", "equals", "holds", "untestable", "undecided")
 """Keys that state the rule of a claim."""

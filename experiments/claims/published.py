@@ -22,7 +22,7 @@ METHODS = {
     ("", "lsh"): "LSH-S",
     ("", "imatch"): "I-Match-S",
 }
-"""Methods of the published tables by signature and matcher; vectors, those of Table 2, have no signature."""
+"""Methods of the published tables by signature and matcher; the vectors of Table 2 have no signature."""
 
 KEYS = {"spots": "signatures", "mb": "memory_mib"}
 """Columns of the published tables that ``metrics.json`` names otherwise."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 Cell = dict[str, Any]
-"""A row: figures by the keys of ``metrics.json``, an end of an interval by that of its figure, as ``f1_low``."""
+"""A row: figures by the keys of ``metrics.json``, an end of an interval by the key of its figure, as ``f1_low``."""
 
 FIRST = ("collection", "method", "tau", "program", "idf_min", "idf_max")
 """First columns of the table of cells."""

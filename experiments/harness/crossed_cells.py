@@ -74,7 +74,7 @@ class SignaturesInSamples(CellTask):
 class DecisionsInSamples(CellTask):
     """Fractions of stories lost and of duplicates left of several methods on a collection, by label and measure.
 
-    Each is a list of 1 + `samples` values: that of the collection itself, then those of bootstrap samples of stories.
+    Each is a list of 1 + `samples` values: of the collection itself, then of each bootstrap sample of stories.
     """
 
     # As in `SignaturesInSamples`; the thresholds of the methods are their own

@@ -101,8 +101,8 @@ def pooled(curves: Sequence[Curve]) -> Curve:
     """Return the mean of the curves of one method on collections of the same stories and sites.
 
     A bootstrap sample has the same stories and sites of all of them, see
-    `experiments.resample.multiplicities`: the intervals of precision, recall and F1 are those of the
-    mean. Other figures have none.
+    `experiments.resample.multiplicities`: the intervals of precision, recall and F1 are of the mean.
+    Other figures have none.
     """
     first, *others = curves
     if not others:

@@ -139,7 +139,7 @@ class Computed(Engine):
 
 
 def read_together(sources: Sequence[Source], folder: Path, engine: Engine) -> list[Stored]:
-    """Extract several sources into a folder, or open them there; those of one collection in one pass."""
+    """Extract several sources into a folder, or open them there; sources of one collection in one pass."""
     if isinstance(engine, Processes):
         engine = PatientProcesses(workers=engine.workers)
     paths = [_path(source, folder) for source in sources]

@@ -60,7 +60,7 @@ class CellTask(ABC):
 
     @abstractmethod
     def __call__(self) -> dict[str, Any]:
-        """Return the cells as plain values: numbers, texts, lists and dicts; those of a failure are ``unfinished``."""
+        """Return the cells as plain values: numbers, texts, lists, dicts; of a failure as ``unfinished``."""
 
     def identity(self) -> dict[str, str]:
         """Return all that identifies the cells besides the code, by name."""
@@ -100,7 +100,7 @@ class FinishedCells:
         """Return the cells of every task, in order; only tasks that are not finished run.
 
         Concurrent tasks run first, on the workers. Those with ``alone`` follow, one at a time, each in a new process,
-        so that the memory measured there is that of the task. Equal tasks run once; `describe` labels the progress bar.
+        so that no other task uses the memory measured there. Equal tasks run once; `describe` labels the progress bar.
         """
         paths = [self.path(task) for task in tasks]
         missing = {path: task for path, task in zip(paths, tasks, strict=True) if not _is_finished(path, task)}
@@ -211,7 +211,7 @@ def _is_finished(path: Path, task: CellTask) -> bool:
 
 
 def _brief(path: Path, record: dict[str, Any], kept: bool) -> dict[str, Any]:
-    """Return the provenance of cells, without versions and machine, which equal those of the experiment.
+    """Return the provenance of cells, without versions and machine, which the experiment has as well.
 
     A long attribute, such as a list of documents, is replaced by its checksum: the file of the cells has all of it.
     """

@@ -106,7 +106,7 @@ def record(
     reasons : sequence of str
         Why the results must not replace others.
     about : mapping, optional
-        Provenance; by default that of this process.
+        Provenance; by default the provenance of this process.
 
     Returns
     -------

@@ -26,7 +26,7 @@ def chosen_methods(named: Any, omitted: Iterable[str], paired: Mapping[str, Sequ
     """Return the methods of a list of names of matchers or signatures and mappings of labels to groups and keys.
 
     A signature is compared with the exact join, a matcher on spot signatures or on those that `paired` has for it.
-    Without a list, all choices of both groups are compared, those of plug-ins included, but those that are `omitted`.
+    Without a list, all choices of both groups are compared, also choices of plug-ins, except the `omitted` ones.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def composed_methods(choices: Choices, settings: Settings) -> tuple[dict[str, Me
 
 
 def chosen_collections(named: Any, settings: Settings) -> list[Settings]:
-    """Return the settings on each collection of a list, by default on that of the settings alone.
+    """Return the settings on each collection of a list, by default on the settings' own alone.
 
     An entry is a choice of ``data=``, or a mapping of a name to groups and keys, as in ``{mine: {data: jsonl,
     data.path: mine.jsonl}}``, or to overrides in one text.

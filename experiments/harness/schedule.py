@@ -15,7 +15,7 @@ CALLING_PROCESS = "calling process"
 
 
 class StageLog(NamedTuple):
-    """A step of a run: the seconds of its tasks, in their order, and those of the calling process meanwhile."""
+    """A step of a run: the seconds of its tasks, in their order, and the seconds of the calling process meanwhile."""
 
     name: str
     tasks: Sequence[float]
@@ -23,7 +23,7 @@ class StageLog(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The name of the stage; that of all work between stages is the same."""
+        """The name of the stage; all work between stages has one name."""
         return self.name if self.tasks else CALLING_PROCESS
 
 
@@ -47,7 +47,7 @@ def makespan(tasks: Iterable[float], workers: int) -> float:
 
 
 def simulated(stages: Iterable[StageLog], workers: int) -> dict[str, float]:
-    """Return the wall seconds of each stage, by its label: no less than those of the calling process meanwhile."""
+    """Return the wall seconds of each stage, by its label: at least what the calling process takes meanwhile."""
     seconds: dict[str, float] = {}
     for stage in stages:
         wall = max(makespan(stage.tasks, workers), stage.caller)
@@ -56,7 +56,7 @@ def simulated(stages: Iterable[StageLog], workers: int) -> dict[str, float]:
 
 
 def work_of(stages: Iterable[StageLog]) -> dict[str, float]:
-    """Return the seconds of all tasks of each stage together, and those of the calling process between stages."""
+    """Return the seconds of all tasks of each stage together, and of the calling process between stages."""
     seconds: dict[str, float] = {}
     for stage in stages:
         seconds[stage.label] = seconds.get(stage.label, 0.0) + (sum(stage.tasks) if stage.tasks else stage.caller)

@@ -57,7 +57,7 @@ class Work:
 
     @classmethod
     def begin(cls, results: Path, settings: Settings, data: str | None = None) -> Work:
-        """Open the folder ``results/<experiment>``, or that of ``settings.work``, and the finished cells.
+        """Open the folder ``results/<experiment>``, or the folder of ``settings.work``, and the finished cells.
 
         `data` names the input if ``data=`` does not.
         """
@@ -74,11 +74,11 @@ class Work:
         return f"{name} is left out: {error}"
 
     def read(self, method: Method, collection: Any = None) -> Stored:
-        """Return the signatures of a collection, by default that of the settings, or a collection of vectors."""
+        """Return the signatures of a collection, by default the settings' own, or a collection of vectors."""
         return self.read_all({"": method}, collection)[""]
 
     def read_all(self, methods: Mapping[str, Method], collection: Any = None) -> dict[str, Stored]:
-        """Return the signatures of a collection, by default that of the settings, by the label of the method."""
+        """Return the signatures of a collection, by default the settings' own, by the label of the method."""
         whole = self.settings.collection if collection is None else collection
         sources = [Source.of(whole, method) for method in methods.values()]
         missing = {repr(source): source for source in sources if repr(source) not in self.inputs}

@@ -132,7 +132,7 @@ def _beside(folder: Path) -> Iterator[Path]:
 
 
 def _file_of(name: str) -> Path | None:
-    """Return the file of a module; that of another package only if it was imported."""
+    """Return the file of a module; a module of another package has one only if it was imported."""
     if name.partition(".")[0] in PACKAGES:
         return _file_of_checkout(name)
     file = getattr(sys.modules.get(name), "__file__", None)

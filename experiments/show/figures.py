@@ -37,7 +37,7 @@ class Point:
     # Position
     x: float
     y: float
-    # 95 % intervals of y and of x; in a figure of dots, `low` and `high` are that of x
+    # 95 % intervals of y and of x; in a figure of dots, `low` and `high` are the interval of x
     low: float | None = None
     high: float | None = None
     x_low: float | None = None
@@ -217,7 +217,7 @@ def _prepare(axis: Axes, panel: Panel, panels: int) -> None:
 
 
 def _set_scale(axis: Axes, panel: Panel) -> None:
-    """Set logarithmic axes; those of fractions that may be 0 end beyond 1, so that no marker is cut off."""
+    """Set logarithmic axes; axes of fractions that may be 0 end beyond 1, so that no marker is cut off."""
     for along, log in ((axis.xaxis, panel.x_log), (axis.yaxis, panel.y_log)):
         name = along.axis_name
         if not log:

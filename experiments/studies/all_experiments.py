@@ -8,8 +8,6 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tqdm import tqdm
-
 from experiments.config import NOT_OF_RESULTS, Experiment, Settings, Takes, all_takes, composed, overrides
 from experiments.harness.manifest import is_current
 from experiments.harness.study import run
@@ -50,11 +48,8 @@ class Everything(Experiment):
         takes = [Takes(**plan.experiment.takes) for plan in missing.values()]
         _announce(list(missing), len(plans), takes)
         failed: list[str] = []
-        bar = tqdm(missing.items(), "experiments", unit="experiment", disable=None)
-        for number, (name, plan) in enumerate(bar, start=1):
-            bar.set_postfix_str(name)
-            if bar.disable:
-                LOG.info("%d of %d: %s takes %s", number, len(missing), name, takes[number - 1])
+        for number, (name, plan) in enumerate(missing.items(), start=1):
+            LOG.info("%d of %d: %s takes %s", number, len(missing), name, takes[number - 1])
             try:
                 parts.append(run(plan))
             except InputError as error:

@@ -29,6 +29,9 @@ from spotsigs.signatures.extract import texts
 
 DEFAULT, BEST, BOTH = "default", "best", "best = default"
 
+TIMES_USUAL = {"repeats": 0, "at": [BEST], "limit": None, "extraction": False}
+"""Timed runs of a table that sets none."""
+
 LEVEL = 0.05
 UNDECIDED = "n.s."
 """Mark of a difference that is not significant after Holm's correction."""
@@ -69,23 +72,6 @@ class OnCollection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Timed:
-    """Timed runs of the methods of a table."""
-
-    # Which of the rows at the default and at the best threshold are timed.
-    at: list[str] = field(default_factory=lambda: [BEST])
-    repeats: int = 0  # runs of each method; no times if 0
-    limit: float | None = None  # seconds after which a run is stopped
-    extraction: bool = False  # time the extraction, too
-
-    def __post_init__(self) -> None:
-        whole = isinstance(self.repeats, int) and self.repeats >= 0
-        require(whole, f"experiment.table.times.repeats must be 0 or a number of runs, got {self.repeats!r}")
-        limit = self.limit is None or isinstance(self.limit, int | float)
-        require(limit, f"experiment.table.times.limit must be seconds or null, got {self.limit!r}")
-
-
-@dataclass(frozen=True, kw_only=True)
 class TableOfMethods:
     """What a table of methods has."""
 
@@ -95,7 +81,10 @@ class TableOfMethods:
     columns: list[str]  # those that are shown, of `experiments.show.tables.TITLES`; the csv has all others, too
     # Names of the rows at the default and at the best threshold.
     at: dict[str, str] = field(default_factory=lambda: {DEFAULT: DEFAULT})
-    times: dict[str, Any] = field(default_factory=dict)  # attributes of `Timed`
+    # Timed runs of the methods: ``repeats`` of each, none if 0; ``at``, which of the rows at the default and at the
+    # best threshold are timed; ``limit``, seconds after which a run is stopped; ``extraction``, whether the extraction
+    # is timed, too.
+    times: dict[str, Any] = field(default_factory=dict)
     published: str = ""  # file of published rows, which precede the measured ones on `gold`
     # Sort by F1, with the paired difference to the baseline, and draw F1, lost and left over the threshold.
     ranked: bool = False
@@ -104,16 +93,30 @@ class TableOfMethods:
     # Sentences below; ``{}`` is the baseline, ``{resampled}`` what the samples draw.
     notes: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        unknown = sorted({*self.times} - {*TIMES_USUAL})
+        require(not unknown, f"experiment.table.times has no {', '.join(unknown)}; it has {', '.join(TIMES_USUAL)}")
+        times = self._times
+        whole = isinstance(times["repeats"], int) and times["repeats"] >= 0
+        require(whole, f"experiment.table.times.repeats must be 0 or a number of runs, got {times['repeats']!r}")
+        limit = times["limit"] is None or isinstance(times["limit"], int | float)
+        require(limit, f"experiment.table.times.limit must be seconds or null, got {times['limit']!r}")
+
+    @property
+    def _times(self) -> dict[str, Any]:
+        return TIMES_USUAL | self.times
+
     def with_times(self, part: OnCollection) -> OnCollection:
         """Return the part with times of all methods, if there are timed runs."""
-        timed = Timed(**self.times)
-        if not timed.repeats:
+        timed = self._times
+        if not timed["repeats"]:
             return part
-        keys = [(label, kind) for label, kind, _ in self._points(part) if {*kind.split(" = ")} & {*timed.at}]
-        at = {(label, kind): where for label, kind, where in self._points(part)}
-        methods = [part.methods[key[0]].at(part.curves[key[0]].cells[at[key]]["tau"]) for key in keys]
-        times = part.work.times(methods, timed.repeats, f"{self.name}: times on {part.name}", limit=timed.limit)
-        parse = {label: part.work.parse_ms(method) for label, method in part.methods.items() if timed.extraction}
+        points = [point for point in self._points(part) if {*point[1].split(" = ")} & {*timed["at"]}]
+        methods = [part.methods[label].at(part.curves[label].cells[at]["tau"]) for label, _, at in points]
+        describe = f"{self.name}: times on {part.name}"
+        times = part.work.times(methods, timed["repeats"], describe, limit=timed["limit"])
+        parse = {label: part.work.parse_ms(method) for label, method in part.methods.items() if timed["extraction"]}
+        keys = [(label, kind) for label, kind, _ in points]
         return replace(part, times=dict(zip(keys, times, strict=True)), parse_ms=parse)
 
     def _points(self, part: OnCollection) -> Iterator[tuple[str, str, int]]:
@@ -224,7 +227,7 @@ def shown_seconds(timed: Mapping[str, Any]) -> Any:
 
 
 def _differences(points: Mapping[tuple[str, str], tuple[Curve, int]], baseline: str) -> dict[tuple[str, str], Cell]:
-    """Return F1 of each point less that of the baseline, in the same samples.
+    """Return F1 of each point less the F1 of the baseline, in the same samples.
 
     At the best threshold of both this is F1 at thresholds that were chosen on other pages.
     """

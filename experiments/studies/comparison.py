@@ -33,29 +33,26 @@ MEASURED = (("f1", "F1", 0.44), ("precision", "precision", 0.44), ("recall", "re
 """Measures at a threshold of the paper that become facts; a matcher without one has its only values."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Gap:
-    """Difference of a method to the best of others."""
+GAP_USUAL: dict[str, Any] = {"measure": "f1", "tau": None, "relative": False, "ratio": False}
+"""What a difference of methods is unless its fact has other values, see `MethodComparison.facts`."""
 
-    # The label of a method, then the labels of one or more others; with ``*``, all other labels of that pattern.
-    of: list[str]
-    measure: str = "f1"  # figure that is compared
-    tau: float | None = None  # threshold; None: the best one of each method
-    relative: bool = False  # divide by the value of the other
-    ratio: bool = False  # give the ratio instead
 
-    def fact(self, name: str, curves: Mapping[str, Curve]) -> Fact:
-        """Return the difference with its paired interval; its text has the other if a pattern chose it."""
-        first, *others = self.of
-        labels = [label for label in curves if label != first and any(fnmatchcase(label, other) for other in others)]
-        labels = [label for label in others if label in curves] or labels
-        best = max(labels, key=lambda label: best_f1(curves[label]))
-        relative = self.relative or self.ratio
-        fact = compared(name, curves[first], curves[best], measure=self.measure, relative=relative, tau=self.tau)
-        if self.ratio:
-            low, high = fact.interval
-            fact = replace(fact, value=fact.value + 1, low=low + 1, high=high + 1)
-        return fact if best in others else replace(fact, text=f"against {best}: {fact.value:.3f}")
+def gap(name: str, declared: dict[str, Any], curves: Mapping[str, Curve]) -> Fact:
+    """Return the difference of a method to the best of others, with its paired interval.
+
+    Its text has the other method if a pattern chose it.
+    """
+    first, *others = declared["of"]
+    labels = [label for label in curves if label != first and any(fnmatchcase(label, other) for other in others)]
+    labels = [label for label in others if label in curves] or labels
+    best = max(labels, key=lambda label: best_f1(curves[label]))
+    chosen = GAP_USUAL | declared
+    relative, one, other = chosen["relative"] or chosen["ratio"], curves[first], curves[best]
+    fact = compared(name, one, other, measure=chosen["measure"], relative=relative, tau=chosen["tau"])
+    if chosen["ratio"]:
+        low, high = fact.interval
+        fact = replace(fact, value=fact.value + 1, low=low + 1, high=high + 1)
+    return fact if best in others else replace(fact, text=f"against {best}: {fact.value:.3f}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +75,14 @@ class MethodComparison(Experiment):
     further : dict of str to dict
         Further collections, evaluated if the collection of the run is `gold`, the default: choices of ``data=`` with
         their keys. Of a list of ``data.seed`` the mean is evaluated, see `experiments.harness.curves.pooled`. Those
-        that cannot be fetched are omitted. The names of facts then begin with that of the collection.
+        that cannot be fetched are omitted. The names of facts then begin with the name of the collection.
     facts : dict of str to dict
-        By the name of the fact, attributes of `Gap`; or of `experiments.views.FactView`, whose ``of`` is no list; or
-        ``spread`` with a list of methods: the largest minus the smallest best F1 of all others.
+        By the name of the fact, the difference of a method to the best of others: ``of``, a list of the label of the
+        method and the labels of one or more others, which with ``*`` are all other labels of that pattern; ``measure``,
+        the figure that is compared, by default F1; ``tau``, by default the best of each method; ``relative``, to divide
+        by the value of the other, or ``ratio``, to give the ratio instead. Or attributes of
+        `experiments.views.FactView`, whose ``of`` is no list; or ``spread`` with a list of methods: the largest minus
+        the smallest best F1 of all others.
     added : str
         Function of what is no grid, by its module and name, or empty: it returns further rows from the `Work`, the
         methods by label, and the rows of a collection.
@@ -93,7 +94,7 @@ class MethodComparison(Experiment):
     chosen : dict of str to object
         Methods of the command line: parameters of `experiments.harness.method_choices.chosen_methods`.
     collections : list or None
-        Collections of the command line, in place of that of ``data=``: choices of it, or overrides by name.
+        Collections of the command line, in place of the one of ``data=``: choices of it, or overrides by name.
 
     References
     ----------
@@ -121,12 +122,17 @@ class MethodComparison(Experiment):
             without, of = attributes.get("spread", []), attributes.get("of", {})
             require(self.methods.keys() >= set(without), f"facts: {name!r} must leave out methods, got {without}")
             if isinstance(of, list):
-                Gap(**attributes)
+                unknown = sorted(attributes.keys() - {"of", *GAP_USUAL})
+                require(not unknown, f"facts: {name!r} has no {', '.join(unknown)}; it has of, {', '.join(GAP_USUAL)}")
                 missing = {pattern for pattern in of if not any(fnmatchcase(label, pattern) for label in labels)}
                 require(not missing, f"facts: {name!r} names {sorted(missing)}; the methods are {sorted(labels)}")
                 require(len(of) > 1, f"facts: {name!r} needs at least two methods, got {of}")
             elif not without:
                 FactView(**attributes)
+
+    @property
+    def _table(self) -> TableOfMethods | None:
+        return TableOfMethods(**self.table) if self.table else None
 
     def __call__(self, settings: Settings) -> str:
         """Write the figures, the table, the lists and the facts; return a summary."""
@@ -144,7 +150,7 @@ class MethodComparison(Experiment):
                 left_out.append(work.leave_out(name, error))
         written = []
         facts = [fact for part in parts for fact in self.facts_of(part)]
-        table = TableOfMethods(**self.table) if self.table else None
+        table = self._table
         if table is not None:
             written.append(table.write(work, parts))
             facts += table.facts(parts)
@@ -190,8 +196,8 @@ class MethodComparison(Experiment):
             for label, error in wrong.items():
                 require(self.chosen["named"] is None, str(error))
                 left_out.append(work.leave_out(label, error))
-        if self.table:
-            TableOfMethods(**self.table).require_baseline(methods)
+        if self._table is not None:
+            self._table.require_baseline(methods)
         for one in seeded:
             one.require_truth(methods.values())
         name = f"{settings.names['experiment']}: {settings.names['data']}"
@@ -201,7 +207,7 @@ class MethodComparison(Experiment):
         part = OnCollection(work, methods, curves, columns)
         if self.added:
             part.added.extend(get_method(self.added)(work, methods, part.rows()))
-        return TableOfMethods(**self.table).with_times(part) if self.table else part
+        return part if self._table is None else self._table.with_times(part)
 
     def _curves(self, work: Work, methods: Mapping[str, Method], name: str) -> dict[str, Curve]:
         more = [*(fact.get("tau") for fact in self.facts.values()), *(method.tau for method in methods.values())]
@@ -250,7 +256,7 @@ class MethodComparison(Experiment):
                 samples = paired_samples([(curves[label], curves[label].best) for label in drawn])[:, 2]
                 yield resampled_fact(f"{prefix}{name}", float(np.ptp(best)), np.ptp(samples, axis=0))
             elif isinstance(attributes.get("of"), list):
-                fact = Gap(**attributes).fact(f"{prefix}{name}", curves)
+                fact = gap(f"{prefix}{name}", attributes, curves)
                 if np.isfinite(fact.value):  # a ratio to 0 is none
                     yield fact
             else:

@@ -121,7 +121,7 @@ def speedup_points(run: MeasuredRun) -> Iterator[Point]:
 def powers_of(runs: Sequence[MeasuredRun]) -> dict[str, float]:
     """Return the power of the number of pages with which the work of each stage grows, from 1 to 2.
 
-    It is measured between the two largest runs; that of `PAIRWISE` stages is 2.
+    It is measured between the two largest runs; the power of `PAIRWISE` stages is 2.
     """
     powers = dict.fromkeys(PAIRWISE, 2.0)
     if len(runs) > 1:

@@ -237,7 +237,7 @@ def stage_rows(path: Path, documents: int, size: int) -> list[dict[str, Any]]:
 
 
 def _require_equal(matched: Matched, tau: float) -> float:
-    """Require that the pairs on disk equal those of a join in memory, bit for bit; return its core seconds."""
+    """Require that the pairs on disk equal the pairs of a join in memory, bit for bit; return its core seconds."""
     from spotsigs.matching.prefix_join import self_join
     from spotsigs.records import Pairs, RowNumbers, Vectors
 

@@ -1,4 +1,4 @@
-"""Leaders without all pairs equal those of all pairs by brute force."""
+"""Leaders without all pairs equal the leaders of all pairs by brute force."""
 
 import tempfile
 from collections import Counter

@@ -80,7 +80,7 @@ def reworded(rng, words, sentences):
 
 
 def stories(rng):
-    """Return short stories, with versions whose text is that of the story, in part, hardly, or as a part of theirs."""
+    """Return short stories, with versions whose text is the story's, in part, hardly, or as a part of theirs."""
     words = np.array([f"w{k}" for k in range(3000)])
     rows = []
     for k in range(12):

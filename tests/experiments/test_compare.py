@@ -74,7 +74,7 @@ def test_differences_are_paired_and_corrected(results):
 
 
 def test_lists_have_the_pairs_of_the_runs(results, tmp_path):
-    """The pairs that a method misses are those of the truth that its own run does not report."""
+    """The pairs that a method misses are the pairs of the truth that its own run does not report."""
     table = pd.read_csv(results[1] / "compare.csv")
     tau = table.loc[(table["method"] == "shingles1") & (table["at"] == "best"), "tau"].item()
     words = ("data=tiny", "signature=shingles1", f"tau={tau}", "engine=serial", f"hydra.run.dir={tmp_path / 'run'}")

@@ -1,4 +1,4 @@
-"""Pages are those of the committed results, state no other figures, and every result has a program that writes it."""
+"""Pages show the committed results, state no other figures, and every result has a program that writes it."""
 
 from __future__ import annotations
 

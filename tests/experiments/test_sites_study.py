@@ -36,7 +36,7 @@ def methods(**more):
 
 
 def counted(pages, method, samples, folder):
-    """Return F1 and the numbers of all false pairs and of those of one site, by sample and threshold."""
+    """Return F1 and the numbers of all false pairs and of false pairs of one site, by sample and threshold."""
     [stored] = read_together([Source.of(pages, method)], folder, Serial())
     ids = stored.signatures().doc_ids
     stories = [name.partition("/")[0] for name in ids]

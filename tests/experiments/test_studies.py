@@ -95,7 +95,7 @@ class TestConfiguration:
         assert {label: matchers for label, matchers in matchers_of.items() if len(matchers) > 1} == {}
 
     def test_a_fixed_key_cannot_be_set_by_a_method(self):
-        """The panel's matcher replaced that of the method, whose curve had another method's name."""
+        """The panel's matcher replaced the method's, whose curve had another method's name."""
         with initialize_config_dir(str(CONF), version_base="1.3"):
             chosen = composed("experiment=figure5", "data=tiny")
             mine = replace(chosen.experiment, methods={**chosen.experiment.methods, "Mine": {"matcher": "brute_force"}})

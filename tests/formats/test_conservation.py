@@ -76,7 +76,7 @@ COUNTS = {
 
 @st.composite
 def inputs(draw, kind):
-    """Draw the files of an input: name, content, compression; and those of other formats."""
+    """Draw the files of an input: name, content, compression; and the files of other formats."""
     good = draw(st.lists(st.sampled_from([True, True, True, False]), min_size=1, max_size=14).filter(any))
     docs = [(f"d{k}", prose(draw(st.integers(0, 9))), not is_good) for k, is_good in enumerate(good)]
     files = {}
@@ -236,7 +236,7 @@ def of_length(record, length):
 
 @st.composite
 def hostile_archives(draw):
-    """Draw an archive, the URLs of its pages, those of damaged records, and those of records inside of these."""
+    """Draw an archive, the URLs of its pages, of damaged records, and of records inside of damaged ones."""
     pack, rng = draw(st.sampled_from(list(PACK))), random.Random(draw(st.integers(0, 99)))
     records, damaged, inside = [], set(), set()
     for k in range(draw(st.integers(2, 9))):

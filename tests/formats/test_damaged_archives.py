@@ -74,7 +74,7 @@ def copy_of(collection, folder, removed=()):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("pack", PACK)
 def test_a_damaged_record_costs_one_page_in_every_layout(tmp_path, pack, layout, damage):
-    """warcio counts the pages of the undamaged records; every byte but those of removed pages is in the copy."""
+    """warcio counts the pages of the undamaged records; every byte except the bytes of removed pages is in the copy."""
     records = crawl(24, random.Random(3))
     bad = {2, 11, 12, 13, 19}
     damaged = [DAMAGE[damage](record) if k in bad else record for k, record in enumerate(records)]

@@ -233,7 +233,7 @@ def test_dates_that_cannot_be_read_are_listed():
 
 
 def test_an_iterator_is_read_once_and_its_pages_are_not_stored():
-    """Pairs of a stream of 2,000 pages of 50 KB take little more memory than those of 400."""
+    """Pairs of a stream of 2,000 pages of 50 KB take little more memory than a stream of 400."""
     import tracemalloc
 
     def stream(n):

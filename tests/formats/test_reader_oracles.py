@@ -225,7 +225,7 @@ def test_damaged_bodies_are_reported(headers, body):
         ([b"Content-Encoding: zstd"], b"\r\n\r\n" + PACK[".zst"](PAGE)),
         ([CHUNKED], b"\r\n" + ONE_CHUNK + b"\r\n0\r\n"),
         *(([b"Content-Length: " + length], PAGE) for length in (b"%d" % len(PAGE), b"5", b"many")),
-        ([b"Content-Length: 999999", GZIP], PAGE),  # undone, the length is that of other bytes
+        ([b"Content-Length: 999999", GZIP], PAGE),  # undone, the length is of other bytes
         ([b"Content-Length: 999999", CHUNKED], ONE_CHUNK + b"\r\n0\r\n"),
         *(([b"Content-Encoding: " + name], PAGE) for name in (b"gzip", b"br", b"deflate")),  # undone by the crawler
     ],

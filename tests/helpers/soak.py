@@ -34,7 +34,7 @@ WORKERS = 8
 PAGES = 3000
 COLUMNS = ("seconds", "crawls", "memory_mb", "open_files", "processes")
 GROWTH = 1.1
-"""Median of the last quarter over that of the second one, beyond which something leaks."""
+"""Median of the last quarter over the median of the second one, beyond which something leaks."""
 
 
 def write_crawl(path: Path, seed: int) -> None:

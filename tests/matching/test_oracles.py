@@ -183,7 +183,7 @@ CODECS = ("utf-8", "utf-16", "utf-16-be", "cp1252", "shift_jis", "koi8-r")
 
 @cache
 def pages():
-    """Return the pages of the small collection, and those of real sites where they have been fetched."""
+    """Return the pages of the small collection, and pages of real sites where they have been fetched."""
     files = [(path.name, path.read_bytes()) for path in sorted((ROOT / "data/tiny").rglob("*.html"))]
     for name in ARCHIVES:
         if (path := ROOT / "data/cache/npm" / name).exists():

@@ -15,7 +15,7 @@ SHINGLE, TEXT, LINKED, LINK = range(-1, 3)
 
 
 def links(text: str) -> list[int]:
-    """The link of each token of a marked text: that of its first character."""
+    """The link of each token of a marked text, which is the link of its first character."""
     clusters: list[list] = []  # characters that are normalized together, with the link of the first
     last, inside = 0, False
     for character in text:
@@ -73,7 +73,7 @@ Entry = tuple[int, int]  # of an outline: hash and kind
 
 
 class Page(NamedTuple):
-    """The parts of a page that are compared: its outline, its links and signatures, those of its main content."""
+    """The parts of a page that are compared: outline, links, signatures, and the signatures of its main content."""
 
     outline: Sequence[Entry]
     links: set[int]

@@ -129,7 +129,7 @@ def test_memory_budgets_and_engines_give_the_same_bytes(inputs, way):
 
 
 def test_a_store_is_a_reference_with_its_method(inputs):
-    """The store is only read, and its documents are compared as those of its files are."""
+    """The store is only read, and its documents are compared as documents of its files are."""
     folder, _, _ = inputs
     words = ("--workers", 1, "--tau", 0.3, "--boilerplate", "keep", "--language", "en")
     made = command("pairs", "tests.csv", "--text", "question", "--store", "tests.store", *words, cwd=folder)

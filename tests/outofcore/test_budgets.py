@@ -214,7 +214,7 @@ def test_a_file_that_cannot_be_copied_is_refused_before_it_is_read(tmp_path, lar
 
 
 def test_a_dictionary_of_parquet_counts_once(tmp_path):
-    """A row of a categorical column has the bytes of its value, not those of all values."""
+    """A row of a categorical column has the bytes of its value, not of all values."""
     pages = [f"<p>the page {k} is a long one " * 1000 for k in range(30)]
     column = pd.Categorical.from_codes([k % 30 for k in range(600)], pages)
     pd.DataFrame({"id": range(600), "html": column}).to_parquet(tmp_path / "x.parquet")
@@ -223,7 +223,7 @@ def test_a_dictionary_of_parquet_counts_once(tmp_path):
 
 
 def test_a_shard_of_any_number_of_records_is_written_in_parts(tmp_path, monkeypatch):
-    """The memory of a shard's signatures does not depend on its unpacked size; the parts are those of one."""
+    """The memory of a shard's signatures does not depend on its unpacked size; the parts are one part together."""
     path = tmp_path / "x.jsonl"
     rows = [{"id": str(k), "text": f"the w{k} is a v{k % 7} page"} if k % 3 else {"id": str(k)} for k in range(200)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

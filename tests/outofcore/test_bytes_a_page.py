@@ -73,7 +73,7 @@ def peak_of(folder, make, method, keep, n):
 def test_bytes_a_page(tmp_path, make, method, keep):
     peak_of(tmp_path / "warm", make, method, keep, 1000)  # kernels, which are compiled at first
     few = peak_of(tmp_path / "few", make, method, keep, FEW)
-    # what else is alive in this process for a moment only adds: the least of some peaks is that of the stages
+    # what else is alive in this process for a moment only adds: the least of some peaks is the peak of the stages
     peaks = (peak_of(tmp_path / f"many-{k}", make, method, keep, MANY) for k in range(3))
     assert any((many - few) / (MANY - FEW) <= BYTES_A_RESULT for many in peaks)
 

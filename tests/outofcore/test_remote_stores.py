@@ -401,7 +401,7 @@ def keys(url):
 
 @pytest.mark.parametrize("where", ["memory", "s3"])
 def test_a_copy_replaces_no_other_objects(tmp_path, where, request):
-    """A copy below a prefix deleted all other keys of it, those of the input, too."""
+    """A copy below a prefix deleted all other keys of it, the keys of the input, too."""
     url = request.getfixturevalue(where)
     for name in ("x", "y"):
         (tmp_path / f"{name}.jsonl").write_text(PAGES)

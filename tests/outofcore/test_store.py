@@ -93,7 +93,7 @@ def test_a_store_that_fails_does_not_replace_the_previous_one(tmp_path):
 
 
 def change_versions(root):
-    """Let all results below a folder be those of another version."""
+    """Let all results below a folder be of another version."""
     for path in root.rglob("store.json"):
         facts = json.loads(path.read_text()) | {"version": 3}
         facts.pop("seal")

@@ -1,4 +1,4 @@
-"""Choosing tau: the counts at each threshold are those of a run, and the page is safe."""
+"""Choosing tau: the counts at each threshold are the counts of a run, and the page is safe."""
 
 import csv
 import json

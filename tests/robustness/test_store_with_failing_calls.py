@@ -71,7 +71,7 @@ def check_denied(before, folder, number, at):
         assert outcome == both, called  # a call that is not needed, such as one that deletes temporary files
     if (folder / "work" / "store" / "vectors" / "store.json").exists():
         n = len(open_vectors(folder / "work" / "store" / "vectors"))
-        assert n in (25, 40), called  # those of before, or the new ones
+        assert n in (25, 40), called  # the pages of before, or the new ones
     assert work(folder, "new", add=True, base=base) == both, called
     assert sorted(stored_segments(folder / "work" / "store").doc_ids) == sorted(f"p{k}" for k in range(40))
     assert content(folder / "work" / "store") == content(base / "done" / "store"), called

@@ -92,7 +92,7 @@ def test_pages_that_share_much_are_removed_only_if_their_template_is_known(tmp_p
 
 
 def test_of_little_that_remains_the_lower_bound_is_reported(tmp_path):
-    """Two pages share all that remains of them, a twelfth of what they had: the rest is that of their siblings."""
+    """Two pages share all that remains of them, a twelfth of what they had: the rest is of their siblings."""
     rng = np.random.default_rng(4)
     quoted, own = prose(rng, 88), [prose(rng, 16) for _ in range(2)]
     pages = [f"{quoted} {own[0]}", f"{quoted} {own[0]} also"]

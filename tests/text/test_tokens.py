@@ -133,7 +133,7 @@ UNSPACED_NAMES += ("LAO ", "MYANMAR ", "JAVANESE ")
 
 
 def cut_by_unicode_data(text):
-    """Return the tokens of a text: its categories and names are those of the standard library."""
+    """Return the tokens of a text: its categories and names are the standard library's."""
     kinds = []
     shown = text.replace("\u200c", "").replace("\u200d", "")
     for character in unicodedata.normalize("NFKC", shown).lower():
