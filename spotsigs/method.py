@@ -305,12 +305,10 @@ class Method:
         chosen = vars(self.idf_filter) | vars(self) | {"boilerplate": self.boilerplate}
         chosen["seed"] = getattr(self.matcher, "seed", SEED)
         keys = options_of(Door.run)
-        usual = {
-            name: getattr(keys[name].defaults[Door.run], "value", keys[name].defaults[Door.run]) for name in PRINTED
-        }
-        return words | {
-            name: chosen[name] for name in PRINTED if getattr(chosen[name], "value", chosen[name]) != usual[name]
-        }
+        for name in PRINTED:
+            if _value_of(chosen[name]) != _value_of(keys[name].defaults[Door.run]):
+                words[name] = chosen[name]
+        return words
 
     def extraction_key(self) -> str:
         """Return, as JSON, what the signatures of a collection depend on."""
@@ -484,6 +482,11 @@ PRINTED = (
 
 OF_METHOD = function_options("Method.of")
 """The options of `Method.of`."""
+
+
+def _value_of(choice: Any) -> Any:
+    """Return the value of a member of an enumeration, and any other choice as it is."""
+    return getattr(choice, "value", choice)
 
 
 def _value(name: str, value: Any) -> Any:

@@ -206,7 +206,7 @@ def planned(args: argparse.Namespace, folder: Path) -> tuple[Method, Run]:
     with nullcontext() if memory is None else page_size_limit(BUDGET_PAGE):
         if args.id_column is None and _names_by_url(collection):
             named = "the column url names documents and their sites; --id COLUMN names another column"
-            print(terminal.line("info", named), file=sys.stderr)
+            print(terminal.log_line("info", named), file=sys.stderr)
         return method_of(args, collection, known), run
 
 
@@ -277,16 +277,10 @@ def _run(args: argparse.Namespace, folder: Path) -> None:
     method, run = planned(args, folder)
     result = execute(method, run)
     out = sys.stdout if run.output.copy != PRINTED else sys.stderr
-    print(
-        summary(result, run, Door.command),
-        *(
-            []
-            if run.output.tables
-            else map(printable, _unread(result, _skipped_rows(folder / "skipped.csv"), "--results"))
-        ),
-        sep="\n",
-        file=out,
-    )
+    print(summary(result, run, Door.command), file=out)
+    if not run.output.tables:  # no table of them remains
+        for sentence in _skipped_sentences(result, _skipped_rows(folder / "skipped.csv"), "--results"):
+            print(printable(sentence), file=out)
 
 
 def _folder(name: str | None, default: str) -> Path:
@@ -323,20 +317,19 @@ def _print_or_write_tables(args: argparse.Namespace) -> None:
             result = compute(method, run)
             matched = result.matched
             print(*PRINTED_COLUMNS[args.verb], sep="\t")
-            for block in (
-                pair_columns(matched.doc_ids, matched.pairs, lower_bounds=matched.lower_bounds)
-                if args.verb == "pairs"
-                else cluster_columns(matched.doc_ids, result.decisions.clusters)
-            ):
+            blocks = cluster_columns(matched.doc_ids, result.decisions.clusters)
+            if args.verb == "pairs":
+                blocks = pair_columns(matched.doc_ids, matched.pairs, lower_bounds=matched.lower_bounds)
+            for block in blocks:
                 sys.stdout.write(tab_separated(block, _cell))
         sys.stdout.flush()
         if memory is not None:
             result = replace(result, peak_bytes=memory.peak_bytes)
-        for sentence in _brief(result):
-            print(terminal.line("info", printable(sentence)), file=sys.stderr)
+        for sentence in _figures_without_folder(result):
+            print(terminal.log_line("info", printable(sentence)), file=sys.stderr)
 
 
-def _brief(result: Result) -> Iterable[str]:
+def _figures_without_folder(result: Result) -> Iterable[str]:
     """Return the figures and the skipped records of a run without a folder."""
     from spotsigs.runs.summary import peak_memory
 
@@ -345,10 +338,10 @@ def _brief(result: Result) -> Iterable[str]:
     yield ", ".join(counts) + ("" if metrics["memory_budget_mb"] is None else f"; {peak_memory(metrics)}")
     if metrics["giant_chains"]:
         yield f"{counted(metrics['giant_chains'], 'giant chain')}, most of whose pairs do not reach tau; try --clusters"
-    yield from _unread(result, ((record.id, record.reason) for record in result.matched.skipped), "--out")
+    yield from _skipped_sentences(result, ((record.id, record.reason) for record in result.matched.skipped), "--out")
 
 
-def _unread(result: Result, skipped: Iterable[Sequence[str]], option: str) -> Iterable[str]:
+def _skipped_sentences(result: Result, skipped: Iterable[Sequence[str]], option: str) -> Iterable[str]:
     """Return the skipped records of a run without tables, and the option that would list all."""
     metrics = result.metrics
     for name, why in islice(skipped, MOST_LISTED):
@@ -430,7 +423,7 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
         terminal.end_if_pipe_is_closed(error)
         if os.environ.get("SPOTSIGS_DEBUG"):
             raise
-        sys.exit(terminal.line("error", printable(_sentence(error))))
+        sys.exit(terminal.log_line("error", printable(_sentence(error))))
     finally:
         if words is None:
             terminal.leave()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from spotsigs.formats.archive_content import Content
 from spotsigs.formats.archive_records import Archive, Head, Record, block_length, long_header
-from spotsigs.formats.http_response import MOST_HEADER, iso_date, page, parse_response
+from spotsigs.formats.http_response import MOST_HEADER, document_of, iso_date, parse_response
 from spotsigs.records import Document, Skipped
 
 _FIELDS = rb"[A-Za-z][\w+.-]*:\S* [\d.a-fA-F:]+ \d{8,14} \S+(?: .*)? \d+\r?\n"
@@ -71,4 +71,4 @@ class Arc(Archive):
         elif block is not None:
             response = response if block is begin else parse_response(block)
             date = fields["date"].encode()
-            yield page(record.head.uri, response, iso_date(date) if date.isdigit() else None, record.position)
+            yield document_of(record.head.uri, response, iso_date(date) if date.isdigit() else None, record.position)

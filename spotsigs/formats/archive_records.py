@@ -28,11 +28,11 @@ from xxhash import xxh3_64_intdigest
 from zstandard import ZstdCompressionDict
 
 from spotsigs.formats.archive_content import OVERLAP, Content, Position, search
-from spotsigs.formats.compression import BLOCK, READ_ERRORS, compression, packing_of, raw
+from spotsigs.formats.compression import BLOCK, READ_ERRORS, compression, open_stored, packing_of
 from spotsigs.formats.file_collection import FileCollection
 from spotsigs.formats.http_response import MOST_HEADER, has_whole_header, parse_response
 from spotsigs.formats.input_files import END, InputFile, positioned
-from spotsigs.formats.writers import packed
+from spotsigs.formats.writers import open_packed
 from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import in_words, largest_page
 
@@ -153,7 +153,7 @@ class Unread:
     def copy(self, file: IO[bytes], out: IO[bytes]) -> None:
         """Write the bytes, packed as the file that they are from."""
         if self.size:
-            with packed(out, self.stream.packing) as stream:
+            with open_packed(out, self.stream.packing) as stream:
                 for piece in self.stream.pieces(self.size):
                     stream.write(piece)
         _copy_bytes(file, out, *self.stored)
@@ -228,7 +228,7 @@ class Archive(FileCollection):
         A record that turns out to be damaged is followed by its bytes, up to the next record in the unpacked content.
         """
         dictionary = None
-        with raw(source.path) as file:
+        with open_stored(source.path) as file:
             while start < stop:
                 content = Content(file, start, dictionary)
                 dictionary = content.dictionary
@@ -315,7 +315,7 @@ class Archive(FileCollection):
         first = np.flatnonzero(np.diff(marks["record"], prepend=-1))
         is_removed, is_inside = _removed(marks, first), np.append(marks["is_inside"][first], False)
         removed = np.flatnonzero(is_removed)
-        with target.open("xb") as out, raw(source.path) as file:
+        with target.open("xb") as out, open_stored(source.path) as file:
             if is_inside[removed].any() or is_inside[removed + 1].any():
                 self._copy_records(source, is_removed, file, out)
                 return
@@ -331,7 +331,7 @@ class Archive(FileCollection):
                 record.copy(file, out)
             elif not omitted:
                 begin = out.tell()
-                with packed(out, record.stream.packing) as stream:
+                with open_packed(out, record.stream.packing) as stream:
                     stream.write(record.head.text)
                     for piece in record.pieces():
                         stream.write(piece)
@@ -370,7 +370,7 @@ class Archive(FileCollection):
 
     def fault(self, path: Path) -> str | None:
         """Return why a file is no archive of this format, or None if it is one."""
-        with raw(path) as file:
+        with open_stored(path) as file:
             if not file.read(1):
                 return f"the file is empty, not {self.format}"
             begin = Content(file, 0).peek(OVERLAP)
@@ -401,12 +401,12 @@ class Archive(FileCollection):
         `contains` returns whether there are records in the compressed member at an offset.
         """
         base = position - 1  # one byte earlier, for the look-behind
-        with raw(path) as file:
+        with open_stored(path) as file:
             file.seek(base)
             found = ((base + at, match) for at, match in search(file.read, self._any_record))
             return next(at for at, match in found if not match or match.lastgroup != "packed" or contains(at))
 
     def _contains_record(self, path: Path, dictionary: ZstdCompressionDict | None, start: int) -> bool:
         """Return whether a record begins near the beginning of the compressed member at a byte of the file."""
-        with raw(path) as file:
+        with open_stored(path) as file:
             return self.line.search(Content(file, start, dictionary).peek(LINE)) is not None

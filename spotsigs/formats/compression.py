@@ -38,7 +38,7 @@ ENDINGS = {"gzip": ".gz", "zstd": ".zst", "bzip2": ".bz2"}
 """Usual ending of a file of each compression."""
 
 
-def raw(path: Path) -> IO[bytes]:
+def open_stored(path: Path) -> IO[bytes]:
     """Open a file for reading its stored bytes; a remote file is read a block at a time."""
     if not is_remote(path):
         return path.open("rb")
@@ -54,7 +54,7 @@ def packing_of(head: bytes) -> str:
 
 def compression(path: Path) -> str:
     """Return the compression of a file, as `packing_of` names it."""
-    with raw(path) as file:
+    with open_stored(path) as file:
         return packing_of(file.read(4))
 
 
@@ -62,8 +62,8 @@ def open_bytes(path: Path) -> IO[bytes]:
     """Open a file for reading its unpacked content; a truncated one raises EOFError at its end."""
     packing = compression(path)
     if packing == "plain":
-        return raw(path) if is_remote(path) else path.open("rb", BLOCK)
-    return io.BufferedReader(_File(raw(path), packing), BLOCK)
+        return open_stored(path) if is_remote(path) else path.open("rb", BLOCK)
+    return io.BufferedReader(_File(open_stored(path), packing), BLOCK)
 
 
 class Members(io.RawIOBase):

@@ -13,7 +13,7 @@ from spotsigs.formats.arc import Arc
 from spotsigs.formats.compression import READ_ERRORS
 from spotsigs.formats.csv_files import Csv
 from spotsigs.formats.folder import Folder
-from spotsigs.formats.input_files import InputFile, find_sources, read_head, reason
+from spotsigs.formats.input_files import InputFile, find_sources, read_head, why_unread
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.parquet import Parquet
 from spotsigs.formats.row_documents import RowCollection
@@ -150,7 +150,7 @@ def _guess(source: InputFile, alone: bool, columns: Sequence[str]) -> str | None
         head = _head(source)
     except READ_ERRORS as error:
         if alone:
-            raise InputError(f"{source.path} {reason(error)}") from error
+            raise InputError(f"{source.path} {why_unread(error)}") from error
         return None
     if not head or head.isspace():
         name = source.name.lower()

@@ -19,11 +19,11 @@ from spotsigs.formats.input_files import (
     InputFile,
     find_sources,
     not_readable,
-    reason,
     resumed_pass,
     shard_ranges,
+    why_unread,
 )
-from spotsigs.formats.writers import copy_whole, packed, target_of
+from spotsigs.formats.writers import copy_whole, open_packed, target_of
 from spotsigs.records import Document, Skipped
 from spotsigs.storage.locations import is_remote
 
@@ -97,7 +97,7 @@ class FileCollection(CopyableCollection):
                 self.require_content(source.path)
             return fault
         except READ_ERRORS as error:
-            return reason(error)
+            return why_unread(error)
         except NotOfFormatError as error:
             return str(error)
 
@@ -118,7 +118,7 @@ class FileCollection(CopyableCollection):
                 try:
                     parts = self.cut(source.path)
                 except READ_ERRORS as error:
-                    sentence = reason(error)
+                    sentence = why_unread(error)
             if sentence:
                 wrong.append(Skipped(source.name, sentence))
                 shards.append(partial(iter, (wrong[-1],)))
@@ -136,7 +136,7 @@ class FileCollection(CopyableCollection):
         try:
             return self.fault(path)
         except READ_ERRORS as error:
-            return reason(error)
+            return why_unread(error)
 
     def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
         """Copy every record but the removed documents, see `spotsigs.contracts.CopyableCollection`."""
@@ -156,7 +156,7 @@ class FileCollection(CopyableCollection):
 
     def copy_file(self, source: InputFile, target: Path, keep: Callable[[Document], bool]) -> None:
         """Copy one file of the format without the removed documents, up to any damage."""
-        with target.open("xb") as file, packed(file, compression(source.path)) as out:
+        with target.open("xb") as file, open_packed(file, compression(source.path)) as out:
             for piece, record in self.with_records(source):
                 if not isinstance(record, Document) or keep(record):
                     out.write(piece)
@@ -202,4 +202,4 @@ def _guarded(
         yield from read(source, start, stop)
     except READ_ERRORS as error:
         if stop == END or getattr(error, "errno", None):
-            yield Skipped(source.name, reason(error))
+            yield Skipped(source.name, why_unread(error))

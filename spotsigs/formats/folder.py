@@ -24,7 +24,7 @@ from spotsigs.formats.input_files import (
     lines,
     not_readable,
     read_head,
-    reason,
+    why_unread,
 )
 from spotsigs.formats.writers import copy_whole
 from spotsigs.records import Document, Skipped
@@ -134,7 +134,7 @@ class Folder(CopyableCollection):
             with open_bytes(source.path) as file:  # in blocks: one read allocates the memory of the largest page
                 content = b"".join(takewhile(bool, (file.read(BLOCK) for _ in range(largest_page() // BLOCK + 1))))
         except READ_ERRORS as error:
-            return Skipped(source.name, reason(error))
+            return Skipped(source.name, why_unread(error))
         if len(content) > largest_page():
             return Skipped(source.name, f"the page has more than {in_words(largest_page())}")
         folder, _, rest = source.name.partition("/")

@@ -217,7 +217,7 @@ def has_whole_header(block: bytes) -> bool:
     return not block.startswith(b"HTTP/") or _HEAD_END.search(block) is not None
 
 
-def page(doc_id: str, response: Response, date: str | None, position: str) -> Document | Skipped:
+def document_of(doc_id: str, response: Response, date: str | None, position: str) -> Document | Skipped:
     """Return a response as a document; `position` is where its record begins."""
     if response.status == 206:
         return Skipped(positioned(doc_id, position), "the response is a fragment of a page (HTTP status 206)")

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import zstandard
 
 from spotsigs.errors import InputError, require
-from spotsigs.formats.compression import BLOCK, READ_ERRORS, compression, open_bytes, raw
+from spotsigs.formats.compression import BLOCK, READ_ERRORS, compression, open_bytes, open_stored
 from spotsigs.storage.locations import as_path, files_below, is_remote, require_reachable
 from spotsigs.storage.manifest import COMPLETE, is_of_run
 from spotsigs.text.size_limits import largest_page
@@ -134,8 +134,8 @@ def _walk(folder: Path, root: Path, depth: int | None = None) -> Iterator[InputF
 
     def refuse(error: OSError) -> None:
         if Path(error.filename) == root:
-            raise InputError(f"the folder {root} {reason(error)}") from error
-        unreadable.append(refuse_source(Path(error.filename), f"the folder {reason(error)}"))
+            raise InputError(f"the folder {root} {why_unread(error)}") from error
+        unreadable.append(refuse_source(Path(error.filename), f"the folder {why_unread(error)}"))
 
     for parent, folders, names in os.walk(folder, onerror=refuse):
         below = Path(parent)
@@ -191,7 +191,7 @@ def _content_size(path: Path) -> int:
     packed = path.stat().st_size
     guess, how = 5 * packed, compression(path)
     known = 0
-    with raw(path) as file:
+    with open_stored(path) as file:
         if how == "zstd":
             known = zstandard.frame_content_size(file.read(18))
         elif how == "gzip":
@@ -281,7 +281,7 @@ def file_name(path: Path) -> str:
     return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
 
 
-def reason(error: BaseException) -> str:
+def why_unread(error: BaseException) -> str:
     """Return in one sentence why a file could not be read."""
     if isinstance(error, EOFError):
         return "the compressed stream is truncated; what came before was read"

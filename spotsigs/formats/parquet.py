@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spotsigs.errors import InputError
-from spotsigs.formats.compression import raw
+from spotsigs.formats.compression import open_stored
 from spotsigs.formats.input_files import STREAM_SHARDS, InputFile
 from spotsigs.formats.parquet_limits import CODECS, Chunk, Sizes, column_chunks, page_sizes
 from spotsigs.formats.row_documents import RowCollection
@@ -88,7 +88,7 @@ class Parquet(RowCollection):
             try:
                 file = _opened(source.path)
                 columns = None if copied else self.check_columns(source.path, _column_names(file.schema_arrow))
-                with raw(source.path) as content:
+                with open_stored(source.path) as content:
                     for chunks in column_chunks(content):
                         sizes = page_sizes(content, _read(chunks, columns))
                         if largest < sizes.pages <= MAX_UNIT and sizes.value <= largest_page():
@@ -153,7 +153,7 @@ def _value(column: pa.Array) -> Any:
 def _opened(path: Path) -> pq.ParquetFile:
     # Arrow takes a path such as run:1/x for a URL, and refuses one that is not UTF-8.
     is_odd = is_remote(path) or ":" in str(path) or not str(path).isprintable()
-    return pq.ParquetFile(raw(path) if is_odd else path, buffer_size=1 << 16)
+    return pq.ParquetFile(open_stored(path) if is_odd else path, buffer_size=1 << 16)
 
 
 def _column_names(fields: Iterable[pa.Field], above: str = "") -> list[str]:
@@ -171,7 +171,7 @@ def _row_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Read a row group, few rows at a time: a value is never larger than its page of the file."""
     encoded = {field.name for field in file.schema_arrow if pa.types.is_dictionary(field.type)}
-    with raw(source.path) as content:
+    with open_stored(source.path) as content:
         chunks = _read(column_chunks(content)[group], columns)
         sizes = page_sizes(content, chunks)
         repeated = page_sizes(content, [c for c in chunks if c.column not in encoded]) if encoded else sizes
@@ -204,7 +204,7 @@ def _read(chunks: Iterable[Chunk], columns: list[str] | None) -> list[Chunk]:
 
 def _codecs(source: InputFile) -> Iterator[str]:
     """Iterate over the compression of each column of each row group."""
-    with raw(source.path) as content:
+    with open_stored(source.path) as content:
         for group in column_chunks(content):
             yield from (CODECS.get(chunk.codec, "zstd") for chunk in group)
 

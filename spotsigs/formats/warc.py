@@ -14,7 +14,7 @@ from spotsigs.formats.http_response import (
     HTML_TYPES,
     MOST_HEADER,
     content_type,
-    page,
+    document_of,
     parse_response,
 )
 from spotsigs.records import Document, Skipped
@@ -111,7 +111,7 @@ class Warc(Archive):
         elif cut := fields.get("warc-truncated"):
             yield Skipped(record.name, f"the crawler has cut it: WARC-Truncated: {cut[:40]}")
         elif is_http:
-            yield page(uri, response if block is begin else parse_response(block), date, record.position)
+            yield document_of(uri, response if block is begin else parse_response(block), date, record.position)
         else:
             shown = "text/plain" if kind == "conversion" else media_type or "text/html"
             yield Document(id=uri, content=block, media_type=shown, charset=charset, date=date)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from spotsigs.contracts import CopyableCollection
 from spotsigs.errors import InputError, option, system_errors
-from spotsigs.formats.compression import BLOCK, READ_ERRORS, raw
+from spotsigs.formats.compression import BLOCK, READ_ERRORS, open_stored
 from spotsigs.formats.input_files import InputFile, file_name
 from spotsigs.records import Document
 from spotsigs.storage.atomic import move_aside, publish
@@ -204,7 +204,7 @@ def copy_whole(source: InputFile, folder: Path) -> None:
     try:
         if source.fault or not source.path.is_file():
             return
-        file = raw(source.path)
+        file = open_stored(source.path)
     except OSError:
         return
     with file, target_of(folder, source).open("xb") as out:
@@ -219,7 +219,7 @@ def copy_whole(source: InputFile, folder: Path) -> None:
 
 
 @contextmanager
-def packed(file: IO[bytes], how: str) -> Iterator[IO[bytes]]:
+def open_packed(file: IO[bytes], how: str) -> Iterator[IO[bytes]]:
     """Yield a stream whose content is written to a file as one gzip member, zstd frame or bzip2 stream, or plain."""
     stream: Any = nullcontext(file)
     if how == "gzip":

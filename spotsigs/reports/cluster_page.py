@@ -81,7 +81,7 @@ def write_cluster_page(
     within = pairs.overlap if pairs.overlap is not None and pairs.overlap.measure is Measure.containment else None
     cohesions = cohesion(clusters, pairs)
     listed = [_described(label, group, doc_ids, clusters, cohesions) for label, group in rows]
-    blocks = [packed(group, shown, own_pairs.get(label), scheme, counts, within) for label, group in rows]
+    blocks = [packed_group(group, shown, own_pairs.get(label), scheme, counts, within) for label, group in rows]
     documents = sum(len(group) for _, group in all_rows)
     summary = f"{documents:,} of {len(doc_ids):,} documents, {len(pairs):,} pairs"
     if len(rows) < len(all_rows):
@@ -145,7 +145,7 @@ def _rounded(value: float) -> float | None:
     return None if np.isnan(value) else round(value, 6)
 
 
-def packed(
+def packed_group(
     rows: list[int],
     kept: dict[int, str],
     pairs: Any,
@@ -163,17 +163,14 @@ def packed(
     number: dict[str, int] = {}
     spots = [located_spots(kept.get(row, ""), scheme, number, counts.get(row)) for row in shown] if scheme else []
     order = {row: k for k, row in enumerate(shown)}
-    triples = zip(*(column.tolist() for column in pairs), strict=True) if pairs else ()
-    known = [(*sorted((i, j), key=order.__getitem__), s) for i, j, s in triples if i in order and j in order]
-    inner = [[] if within is None else [int(within.lengths[j] < within.lengths[i])] for i, j, _ in known]
-    content = {
-        "texts": [kept.get(row) for row in shown],
-        "spots": spots,
-        "pairs": [
-            [order[i], order[j], None if np.isnan(s) else round(s, 6), *which]
-            for (i, j, s), which in zip(known, inner, strict=True)
-        ],
-    }
+    listed: list[list[Any]] = []
+    for i, j, similarity in zip(*(column.tolist() for column in pairs), strict=True) if pairs else ():
+        if i in order and j in order:
+            first, second = sorted((i, j), key=order.__getitem__)
+            listed.append([order[first], order[second], _rounded(similarity)])
+            if within is not None:
+                listed[-1].append(int(within.lengths[second] < within.lengths[first]))
+    content = {"texts": [kept.get(row) for row in shown], "spots": spots, "pairs": listed}
     return base64.b64encode(gzip.compress(_json(content).encode(), mtime=0)).decode()
 
 
@@ -224,7 +221,7 @@ def rendered(title: str, page: dict[str, Any], blocks: Sequence[str | None], abo
     """Return the viewer of some groups of documents, a page that makes no request.
 
     `page` has ``clusters``, ``summary``, ``prefix``, ``marked`` and, unless the groups are clusters, ``noun``; `blocks`
-    are of `packed`, one a group; `about` is HTML above the groups.
+    are of `packed_group`, one a group; `about` is HTML above the groups.
     """
     script = _asset("viewer.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

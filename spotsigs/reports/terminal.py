@@ -42,7 +42,7 @@ PIPE_CLOSED = 141
 COMPILING = "compiling kernels, once on this machine for each kind of run: a first run takes some seconds longer"
 
 
-def stopped() -> str:
+def stop_message() -> str:
     """Return the message of an interrupted program, with the command that continues."""
     command = f"`{shlex.join(['python', *sys.argv])}`" if Path(sys.argv[0]).name == "run.py" else "the command"
     return f"stopped: finished results are complete, others are not written; repeat {command} to continue"
@@ -71,7 +71,7 @@ class _JsonLines(logging.Formatter):
         return json.dumps({"time": round(record.created, 3), **values, **getattr(record, "facts", {})})
 
 
-def line(level: str, sentence: str) -> str:
+def log_line(level: str, sentence: str) -> str:
     """Return a line for standard error: a JSON object if the log consists of them."""
     if any(isinstance(handler.formatter, _JsonLines) for handler in logging.getLogger("spotsigs").handlers):
         return json.dumps({"time": round(time.time(), 3), "level": level, "logger": "spotsigs", "message": sentence})
@@ -124,7 +124,7 @@ def announce_compilation(out: TextIO) -> None:
 
         def on_start(self, event: object) -> None:
             if not self.printed and not out.closed:  # the stream of a caller can be closed long before
-                print(line("info", COMPILING), file=out, flush=True)
+                print(log_line("info", COMPILING), file=out, flush=True)
                 self.printed = True
 
         def on_end(self, event: object) -> None:
@@ -229,6 +229,6 @@ def end(code: int = INTERRUPTED) -> None:
             with suppress(psutil.Error):
                 worker.kill()
         remove_temporary()
-        sys.stderr.write(f"{line('warning', stopped())}\n")
+        sys.stderr.write(f"{log_line('warning', stop_message())}\n")
         sys.stderr.flush()
         os._exit(code)

@@ -21,7 +21,7 @@ from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
 from spotsigs.method import Method
 from spotsigs.records import Pairs, Truth
 from spotsigs.reports.charts import LogAxis, histogram
-from spotsigs.reports.cluster_page import collapsed, common_prefix, packed, rendered
+from spotsigs.reports.cluster_page import collapsed, common_prefix, packed_group, rendered
 from spotsigs.reports.output_files import replacing, write_csv
 
 PAGE = "threshold.html"
@@ -240,7 +240,7 @@ def _pairs_to_compare(
                 "about": about,
             }
         )
-        blocks.append(packed([i, j], kept, tuple(column[row : row + 1] for column in columns), scheme, counts))
+        blocks.append(packed_group([i, j], kept, tuple(column[row : row + 1] for column in columns), scheme, counts))
     return listed, blocks
 
 

@@ -49,7 +49,7 @@ def visible_text(document: Document, *, marked: bool = False) -> str:
     return "" if body is None else body.text().replace("\xad", "")
 
 
-def _tamed(document: Document, name: str) -> str:
+def _parseable(document: Document, name: str) -> str:
     """Return the page as a string; refuse one that a parser does not read in linear time and memory."""
     content = _html(document)
     beyond = f"beyond what text={name} reads; text=visible does"
@@ -99,7 +99,7 @@ class MainText:
 
         if _is_plain(document):
             return visible_text(document)
-        html = _tamed(document, "main")
+        html = _parseable(document, "main")
         return extract_plain_text(html, main_content=True, alt_texts=False, list_bullets=False)
 
 
@@ -125,6 +125,6 @@ class Trafilatura:
 
         if _is_plain(document):
             return visible_text(document)
-        html = _tamed(document, "trafilatura")
+        html = _parseable(document, "trafilatura")
         logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it reports each page without main content
         return trafilatura.extract(html, include_comments=False) or ""

@@ -100,7 +100,9 @@ class Processes(WorkerEngine):
             return
 
         def on_workers(some: Iterator[Task]) -> Generator[Result, None, None]:
-            submit = lambda task: _executor(workers).submit(function, task)  # noqa: E731
+            def submit(task: Task) -> Any:
+                return _executor(workers).submit(function, task)
+
             return in_task_order(submit, some, WINDOW * workers, interrupted=_kill_workers)
 
         if not _is_compiled(name := _name_of(function)):
@@ -195,7 +197,6 @@ def end_workers() -> None:
 
 
 def _kill_workers() -> None:
-    """Kill the workers of the pool of `Processes` and what waits for them."""
     while _POOL:
         _POOL.pop().shutdown(kill_workers=True)
 
@@ -324,9 +325,15 @@ def _first_line(error: Exception) -> str:
 
 
 def in_task_order(
-    submit: Callable[[Task], Any], tasks: Iterator[Task], window: int, interrupted: Callable[[], object] = bool
+    submit: Callable[[Task], Any],
+    tasks: Iterator[Task],
+    window: int,
+    interrupted: Callable[[], object] | None = None,
 ) -> Generator[Result, None, None]:
-    """Yield results in task order; tasks that were submitted when a worker died are submitted again."""
+    """Yield results in task order; tasks that were submitted when a worker died are submitted again.
+
+    At most ``window`` tasks are submitted at a time; ``interrupted`` is called when Ctrl-C ends the iteration.
+    """
     from concurrent.futures.process import BrokenProcessPool
 
     waiting: deque[tuple[Task, Any]] = deque()
@@ -348,7 +355,8 @@ def in_task_order(
             yield result
             waiting.extend((task, _submitted(submit, task)) for task in islice(tasks, 1))
     except KeyboardInterrupt:  # a pool would wait for the tasks of its workers
-        interrupted()
+        if interrupted is not None:
+            interrupted()
         raise
     finally:
         for _, future in waiting:

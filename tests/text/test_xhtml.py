@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from naive import extract as naive
 from strategies import examples
 
-from spotsigs.formats.http_response import page, parse_response
+from spotsigs.formats.http_response import document_of, parse_response
 from spotsigs.records import Document
 from spotsigs.text.visible import MainText, Trafilatura, visible_text
 from spotsigs.text.xhtml import as_html, is_xhtml
@@ -69,7 +69,7 @@ def test_only_declared_pages_are_xhtml():
 
 def test_readers_give_the_media_type():
     block = b"HTTP/1.1 200 OK\r\nContent-Type: application/xhtml+xml; charset=utf-8\r\n\r\n<p>a<script/>b</p>"
-    document = page("x", parse_response(block), None, "")
+    document = document_of("x", parse_response(block), None, "")
     assert document.media_type == "application/xhtml+xml"
     assert visible_text(document).split() == ["a", "b"]
 
