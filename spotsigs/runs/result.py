@@ -94,15 +94,17 @@ class Result:
         # a new batch alone has no truth, for most of its pairs are with old documents; vectors have none
         if truth is None and not matched.new_from and not isinstance(collection, VectorCollection):
             truth = collection.truth(matched.doc_ids, matched.signatures.clusters, matched.skipped)
-        groups, named = decisions.clusters, not isinstance(collection, VectorCollection)
+        in_shingles = 0
+        if marks_shingles(method.signature) and not isinstance(collection, VectorCollection):
+            in_shingles = matched.signatures.in_shingles()
         return cls(
             method=method,
             data=data,
             matched=matched,
             decisions=decisions,
-            cohesion=cohesion(groups, pairs),
-            quality=None if truth is None else evaluate(pairs, truth, groups, kept=decisions.kept),
-            in_shingles=matched.signatures.in_shingles() if named and marks_shingles(method.signature) else 0,
+            cohesion=cohesion(decisions.clusters, pairs),
+            quality=None if truth is None else evaluate(pairs, truth, decisions.clusters, kept=decisions.kept),
+            in_shingles=in_shingles,
         )
 
     @cached_property

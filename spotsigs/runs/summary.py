@@ -69,7 +69,7 @@ def _remarks(result: Result, run: Run, door: Door) -> list[str]:
     )
     if old := metrics["documents"] - metrics["new_documents"]:
         new = f"{counted(metrics['new_documents'], 'new document')}; only pairs with at least one are reported"
-        lines.append(new if run.against is None else _of_reference(result, old))
+        lines.append(new if run.against is None else _removed_for_reference(result, old))
     if metrics["min_similarity"] is not None:
         lines.append(
             f"largest cluster {counted(metrics['largest_cluster'], 'document')}; similarity inside clusters at least "
@@ -85,8 +85,8 @@ def _remarks(result: Result, run: Run, door: Door) -> list[str]:
         listed=result.matched.listed,
     ):
         lines.append(message)
-    lines += _of_text(method, metrics, warned=bool(message))
-    lines += _quality(result, _drawn(run, door))
+    lines += _text_lost_and_warning(method, metrics, warned=bool(message))
+    lines += _quality(result, _what_is_resampled(run, door))
     lines += _few_signatures(result, listed=output.tables)
     if duplicates := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(
@@ -104,7 +104,7 @@ def _remarks(result: Result, run: Run, door: Door) -> list[str]:
     return lines + [f"{what}: see {name}" for name, what in last.items() if (output.folder / name).exists()]
 
 
-def _of_reference(result: Result, documents: int) -> str:
+def _removed_for_reference(result: Result, documents: int) -> str:
     """Return the number of documents of the reference, and how many pages are removed for one of them."""
     removed = np.flatnonzero(~result.decisions.kept)
     instead = result.decisions.replacements(removed)
@@ -152,7 +152,7 @@ def _few_signatures(result: Result, *, listed: bool) -> list[str]:
     return [f"{counted(number, 'document')} {what}" for what, number in of_documents.items() if number]
 
 
-def _of_text(method: Method, metrics: Mapping[str, Any], *, warned: bool) -> list[str]:
+def _text_lost_and_warning(method: Method, metrics: Mapping[str, Any], *, warned: bool) -> list[str]:
     """Return the text lost, and a warning unless another sentence names the option."""
     lines = []
     if metrics["text_lost"] is not None:
@@ -162,7 +162,7 @@ def _of_text(method: Method, metrics: Mapping[str, Any], *, warned: bool) -> lis
     return lines
 
 
-def _drawn(run: Run, door: Door) -> str:
+def _what_is_resampled(run: Run, door: Door) -> str:
     """Return what the samples of the interval draw: run.py knows the sites of some collections of documents."""
     crossed = door is Door.run and not isinstance(run.collection, VectorCollection)
     return "stories resampled, and sites where they are known" if crossed else "clusters resampled"

@@ -50,8 +50,13 @@ def difference(known: Any, given: Any, at: str = "") -> str:
         return next(filter(None, differences), "")
     if known == given:
         return ""
-    one, other = (value.get("type", value) if isinstance(value, dict) else value for value in (known, given))
+    one, other = _shortened(known), _shortened(given)
     return f"{at}={one!r}, not {other!r}" if at else f"{one}, not {other}"
+
+
+def _shortened(value: Any) -> Any:
+    """Return the name of the type of a record, and any other identity as it is."""
+    return value.get("type", value) if isinstance(value, dict) else value
 
 
 def restored(value: Any, classes: Mapping[str, type]) -> Any:
