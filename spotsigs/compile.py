@@ -49,7 +49,7 @@ _NUMBERS = np.zeros(2, np.int32)
 
 
 def _html() -> None:
-    VisibleText().marked(Document(id="", content=b"<?xml version='1.0'?><p>the page"))
+    VisibleText().marked(Document(id="", content=b"<?xml version='1.0'?><p/>the page"))
 
 
 def _tokens() -> None:

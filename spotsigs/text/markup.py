@@ -53,8 +53,10 @@ _FORMAT_NAMES = "b big code em font i nobr s small strike strong tt u"
 # Elements that nest no deeper without an end tag: void ones, and those that the next one closes.
 _FLAT_NAMES = """a area base basefont bgsound body br caption col colgroup dd dt embed frame head hr html image img
     input keygen li link meta optgroup option p param rp rt source tbody td tfoot th thead tr track wbr"""
-# An element's traits are one byte:  7 6 | 5: flat | 4: formatting | 3 2 1 0: kind
-_KIND, _FORMAT, _FLAT = 15, 16, 32
+# Elements without an end tag.
+_VOID_NAMES = "area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr"
+# An element's traits are one byte:  7 | 6: void | 5: flat | 4: formatting | 3 2 1 0: kind
+_KIND, _FORMAT, _FLAT, VOID = 15, 16, 32, 64
 
 MAX_TABLES = 300
 """Tables nested in each other; the parser's time is quadratic in the depth."""
@@ -75,9 +77,9 @@ def packed_name(name: str) -> int:
 
 def _element_table() -> tuple[UInt64s, Bytes]:
     """Return a hash table of packed element names (linear probing, 0 for an empty slot) and their traits."""
-    traits = dict.fromkeys(f"{_FORMAT_NAMES} {_FLAT_NAMES}".split(), _BLOCK)
+    traits = dict.fromkeys(f"{_FORMAT_NAMES} {_FLAT_NAMES} {_VOID_NAMES}".split(), _BLOCK)
     traits |= {name: kind for kind, names in _NAMES_OF_KIND.items() for name in names.split()}
-    for trait, names in ((_FORMAT, _FORMAT_NAMES), (_FLAT, _FLAT_NAMES)):
+    for trait, names in ((_FORMAT, _FORMAT_NAMES), (_FLAT, _FLAT_NAMES), (VOID, _VOID_NAMES)):
         traits |= {name: traits[name] | trait for name in names.split()}
     keys, values = np.zeros(1 << _SLOT_BITS, np.uint64), np.zeros(1 << _SLOT_BITS, np.uint8)
     for name in sorted(traits):
@@ -280,8 +282,8 @@ def _write_nothing(out: Bytes, size: int) -> int:
 
 
 @kernel
-def _simplify(html: Bytes, keys: UInt64s, traits: Bytes, out: Bytes, marked: bool) -> int:
-    """Write the simplified page, with marks on request; return its size."""
+def _simplify(html: Bytes, keys: UInt64s, traits: Bytes, out: Bytes, marked: bool, is_xhtml: bool) -> int:
+    """Write the simplified page, with marks on request; return its size, or -1 if it must be converted from XHTML."""
     at, size = int(np.int64(0)), int(np.int64(0))  # a literal compiles what is called twice
     tables = templates = shown = foreign = 0  # open elements; shown: templates whose content is
     in_select = has_frames = has_body = is_solid = False
@@ -294,6 +296,8 @@ def _simplify(html: Bytes, keys: UInt64s, traits: Bytes, out: Bytes, marked: boo
         start = at + 2 if is_end else at + 1
         if start == len(html) or not is_letter(html[start]):
             after = declaration_end(html, at) if start < len(html) else at
+            if is_xhtml and after >= len(html):  # perhaps a comment without an end
+                return -1
             if after == at:  # text; the space prevents a tag with the text after a dropped tag
                 out[size], out[size + 1] = _LT, _SPACE
                 size, at = size + 2 * (templates == 0), at + 1
@@ -303,8 +307,13 @@ def _simplify(html: Bytes, keys: UInt64s, traits: Bytes, out: Bytes, marked: boo
         key, end = name_end(html, start)
         at, is_closed, has_href, _ = tag_end(html, end)
         if at < 0:
+            if is_xhtml:
+                return -1
             break  # the standard drops a tag without an end, too
-        kind = traits[slot_of(key, keys)] & _KIND
+        slot = slot_of(key, keys)
+        kind = traits[slot] & _KIND
+        if is_xhtml and is_closed and not is_end and not traits[slot] & VOID:
+            return -1
         if kind == _INLINE:
             size = _write_nothing(out, size)
             if marked and key == _A and templates == 0:
@@ -320,7 +329,9 @@ def _simplify(html: Bytes, keys: UInt64s, traits: Bytes, out: Bytes, marked: boo
         if is_closed and foreign:
             continue  # in SVG and MathML, "/>" closes an element
         if kind == _LITERAL and (foreign or in_select or has_frames):
-            kind = _BLOCK  # there, its content is markup
+            kind = _BLOCK  # there, its content is markup; not where XHTML is converted
+            if is_xhtml and not is_end:
+                return -1
         if kind == _TEMPLATE and not foreign and templates == 0:
             if is_end and shown:
                 shown, kind = shown - 1, _BLOCK
@@ -330,6 +341,8 @@ def _simplify(html: Bytes, keys: UInt64s, traits: Bytes, out: Bytes, marked: boo
             templates = max(templates - 1, 0) if is_end else templates + 1
         if (kind in (_HIDDEN, _SCRIPT) or (kind == _LITERAL and templates)) and not is_end:
             at = raw_text_end(html, at, start, end, kind == _SCRIPT)
+            if is_xhtml and at == len(html):
+                return -1
         if templates or kind in (_TEMPLATE, _HIDDEN, _SCRIPT, _HEAD):
             continue
         if kind in (_BLOCK, _FOREIGN, _SOLID):
@@ -351,6 +364,8 @@ def _simplify(html: Bytes, keys: UInt64s, traits: Bytes, out: Bytes, marked: boo
         size = _write_tag(html, start, end, is_end, is_closed, out, size)
         if kind == _LITERAL and not is_end:
             text_end = raw_text_end(html, at, start, end, kind == _SCRIPT)
+            if is_xhtml and text_end == len(html):
+                return -1
             while at < text_end:
                 out[size] = html[at]
                 size, at = size + 1, at + 1
@@ -426,5 +441,16 @@ def simplify(html: bytes, *, marked: bool = False) -> bytes:
         word, and tables nested at most 300 deep.
     """
     out = np.empty(2 * len(html) + 8, np.uint8)
-    size = _simplify(np.frombuffer(html, np.uint8), ELEMENT_KEYS, ELEMENT_TRAITS, out, marked)
+    size = _simplify(np.frombuffer(html, np.uint8), ELEMENT_KEYS, ELEMENT_TRAITS, out, marked, False)
     return out[:size].tobytes()
+
+
+def simplify_xhtml(xhtml: bytes, *, marked: bool = False) -> bytes | None:
+    """Simplify a page of XHTML as `simplify` does, or return None if it must be converted into HTML first.
+
+    Nearly no page must: XHTML is written so that browsers read it as HTML. A page need not be converted if
+    `spotsigs.text.xhtml.as_html` would return it as it is. It must have no CDATA section.
+    """
+    out = np.empty(2 * len(xhtml) + 8, np.uint8)
+    size = _simplify(np.frombuffer(xhtml, np.uint8), ELEMENT_KEYS, ELEMENT_TRAITS, out, marked, True)
+    return None if size < 0 else out[:size].tobytes()

@@ -13,9 +13,9 @@ from spotsigs.contracts import MarkedText
 from spotsigs.errors import require
 from spotsigs.records import Document
 from spotsigs.text.charset import to_utf8
-from spotsigs.text.markup import UNMARKED, parsing_cost, simplify
-from spotsigs.text.size_limits import require_within_limit
-from spotsigs.text.xhtml import as_html, is_xhtml
+from spotsigs.text.markup import LINK_END_MARK, LINK_MARK, UNMARKED, parsing_cost, simplify, simplify_xhtml
+from spotsigs.text.size_limits import outweighs, require_within_limit
+from spotsigs.text.xhtml import CDATA, as_html, is_xhtml
 
 DEEPEST = 2000
 """Maximal nesting of elements for parsers whose time is quadratic in the depth."""
@@ -23,6 +23,7 @@ DEEPEST = 2000
 MOST_ATTRIBUTES = 2000
 """Maximal number of attributes of a tag for parsers that compare each attribute with all others."""
 
+_LINK_MARKS = LINK_MARK.encode(), LINK_END_MARK.encode()
 _MARKS = b"< \n\t\r\f/="  # bytes that may start an element or an attribute
 
 
@@ -37,34 +38,39 @@ def visible_text(document: Document, *, marked: bool = False) -> str:
     marked, see `spotsigs.text.markup.simplify`; the words are the same. The text has the white space of the source, and
     is empty if the page has no body.
     """
-    content = _html(document)
-    require_within_limit(content, b"" if _is_plain(document) else b"<")
-    if marked:
-        content = content.translate(UNMARKED)
+    content = to_utf8(document.content, document.charset)
     if _is_plain(document):
-        return content.decode().replace("\xad", "")
+        require_within_limit(content, b"")
+        return (content.translate(UNMARKED) if marked else content).decode().replace("\xad", "")
     from selectolax.lexbor import LexborHTMLParser
 
-    body = LexborHTMLParser(simplify(content, marked=marked)).body
+    body = LexborHTMLParser(_simplified(content, document.media_type, marked)).body
     return "" if body is None else body.text().replace("\xad", "")
 
 
+def _simplified(content: bytes, media_type: str, marked: bool) -> bytes:
+    """Return the simplified page; XHTML is converted only if the simplification of HTML would lose text of it."""
+    has_marks = any(mark in content for mark in _LINK_MARKS)
+    if is_xhtml(content, media_type):
+        if not (has_marks or CDATA in content or outweighs(content)):
+            simplified = simplify_xhtml(content, marked=marked)
+            if simplified is not None:
+                return simplified
+        content = as_html(content)
+    require_within_limit(content)
+    return simplify(content.translate(UNMARKED) if marked and has_marks else content, marked=marked)
+
+
 def _parseable(document: Document, name: str) -> str:
-    """Return the page as a string; refuse one that a parser does not read in linear time and memory."""
-    content = _html(document)
+    """Return the page of HTML as a string; refuse one that a parser does not read in linear time and memory."""
+    content = to_utf8(document.content, document.charset)
+    content = as_html(content) if is_xhtml(content, document.media_type) else content
     beyond = f"beyond what text={name} reads; text=visible does"
     deepest, again, attributes = parsing_cost(content)
     require(deepest <= DEEPEST, f"its elements nest more than {DEEPEST:,} deep, {beyond}")
     require_within_limit(content, _MARKS, again)
     require(attributes <= MOST_ATTRIBUTES, f"a tag has more than {MOST_ATTRIBUTES:,} attributes, {beyond}")
     return content.decode()
-
-
-def _html(document: Document) -> bytes:
-    """Return the content in UTF-8, in the syntax of HTML if it is XHTML."""
-    content = to_utf8(document.content, document.charset)
-    is_text = _is_plain(document)
-    return as_html(content) if not is_text and is_xhtml(content, document.media_type) else content
 
 
 def _is_plain(document: Document) -> bool:

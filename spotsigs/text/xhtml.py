@@ -17,6 +17,7 @@ from spotsigs.arrays.types import Bytes, UInt64s
 from spotsigs.text.markup import (
     ELEMENT_KEYS,
     ELEMENT_TRAITS,
+    VOID,
     declaration_end,
     is_letter,
     name_end,
@@ -29,6 +30,8 @@ from spotsigs.text.markup import (
 
 MEDIA_TYPES = ("application/xhtml+xml", "application/vnd.wap.xhtml+xml", "application/xml", "text/xml")
 """Media types of XHTML."""
+
+CDATA = b"<![CDATA["
 
 _HEAD = 2048  # bytes in which a page declares itself
 _DECLARATION = re.compile(
@@ -43,14 +46,16 @@ def _among(names: str) -> UInt64s:
     return np.array([packed_name(name) for name in names.split()], np.uint64)
 
 
-_VOID = _among("area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr")
 _UNENDING = _among("frameset plaintext")  # of which an end tag does not undo the start tag
 
 
 def is_xhtml(content: bytes, media_type: str) -> bool:
     """Return whether a page in UTF-8 is XHTML by its media type, XML declaration, document type or name space."""
     declared = media_type.lower().partition(";")[0].strip() in MEDIA_TYPES
-    return declared or _DECLARATION.search(content, 0, _HEAD) is not None
+    if declared:
+        return True
+    head = content[:_HEAD].lower()
+    return (b"xhtml" in head or b"<?xml" in head) and _DECLARATION.search(head) is not None
 
 
 @kernel
@@ -107,7 +112,7 @@ def _write_escaped(html: Bytes, at: int, out: Bytes, size: int) -> tuple[int, in
 
 
 @kernel
-def _convert(html: Bytes, keys: UInt64s, traits: Bytes, void: UInt64s, unending: UInt64s, last: int, out: Bytes) -> int:
+def _convert(html: Bytes, keys: UInt64s, traits: Bytes, unending: UInt64s, last: int, out: Bytes) -> int:
     """Write the page in the syntax of HTML; return its size. The last CDATA section ends at the position ``last``."""
     at, size = int(np.int64(0)), int(np.int64(0))  # a literal compiles what is called twice
     endless = np.zeros(len(keys), np.bool_)  # by name: whether no end tag follows
@@ -117,8 +122,8 @@ def _convert(html: Bytes, keys: UInt64s, traits: Bytes, void: UInt64s, unending:
             out[size] = html[at]
             size, at = size + 1, at + 1
             continue
-        if _begins(html, at, b"<![CDATA["):
-            at += len(b"<![CDATA[")
+        if _begins(html, at, CDATA):
+            at += len(CDATA)
             if at <= last:
                 at, size = _write_escaped(html, at, out, size)
             continue
@@ -141,7 +146,8 @@ def _convert(html: Bytes, keys: UInt64s, traits: Bytes, void: UInt64s, unending:
         after, is_closed, _, _ = tag_end(html, end)
         if after < 0:
             break  # HTML drops a tag without an end, too
-        if is_closed and not is_end and not _is_among(key, void):
+        slot = slot_of(key, keys)
+        if is_closed and not is_end and not traits[slot] & VOID:
             if not _is_among(key, unending):
                 size = _copy(html, at, after - 2, out, size)
                 out[size] = _GT
@@ -149,7 +155,6 @@ def _convert(html: Bytes, keys: UInt64s, traits: Bytes, void: UInt64s, unending:
             at = after
             continue
         size, at = _copy(html, at, after, out, size), after
-        slot = slot_of(key, keys)
         kind = raw_text_kind(traits[slot])
         if kind and not is_end:
             stop = len(html) if endless[slot] else raw_text_end(html, at, start, end, kind == 2)
@@ -169,5 +174,5 @@ def as_html(xhtml: bytes) -> bytes:
     """
     out = np.empty(5 * len(xhtml) + 8, np.uint8)
     page, last = np.frombuffer(xhtml, np.uint8), xhtml.rfind(b"]]>")
-    size = _convert(page, ELEMENT_KEYS, ELEMENT_TRAITS, _VOID, _UNENDING, last, out)
+    size = _convert(page, ELEMENT_KEYS, ELEMENT_TRAITS, _UNENDING, last, out)
     return out[:size].tobytes()

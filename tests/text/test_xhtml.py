@@ -10,8 +10,9 @@ from strategies import examples
 
 from spotsigs.formats.http_response import document_of, parse_response
 from spotsigs.records import Document
+from spotsigs.text.markup import simplify, simplify_xhtml
 from spotsigs.text.visible import MainText, Trafilatura, visible_text
-from spotsigs.text.xhtml import as_html, is_xhtml
+from spotsigs.text.xhtml import CDATA, as_html, is_xhtml
 
 XML, SPACE = '<?xml version="1.0" encoding="utf-8"?>', 'xmlns="http://www.w3.org/1999/xhtml"'
 DOCTYPE = '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Transitional//EN" "http://www.w3.org/TR/xhtml1/DTD/x.dtd">'
@@ -107,6 +108,33 @@ def test_any_soup_is_converted(soup):
     html = as_html(soup.encode())
     assert as_html(html) == html  # nothing remains to convert
     visible_text(Document(id="", content=XML + soup))
+
+
+ALIKE = [*"<p> <br/> <br a> <img a='/>'> <svg> </svg> <select> <!-- --> <!-- <title>t</title> <p".split(), "x&am"]
+
+
+@examples(600)
+@given(st.lists(st.sampled_from([*ALIKE, *ALIKE, *SOUP]), max_size=12).map(" ".join), st.booleans())
+def test_a_page_is_converted_unless_that_changes_nothing(soup, marked):
+    content = soup.encode()
+    directly = None if CDATA in content else simplify_xhtml(content, marked=marked)
+    if directly is not None:
+        assert as_html(content) == content
+        assert directly == simplify(content, marked=marked)
+
+
+@pytest.mark.parametrize(
+    "page", ["<p>a<br/>b<img src='x' />", "<script>a</script><p>b<!-- c -->d", "<title>a</title>b &amp; c<p/ >"]
+)
+def test_what_html_reads_alike_is_not_converted(page):
+    assert simplify_xhtml(page.encode()) == simplify(page.encode())
+
+
+@pytest.mark.parametrize(
+    "page", ["<p/>a", "a<script/>b", "<script>a", "<title>a", "a<!-- b", "<svg><title>a</title></svg>", "<p a='"]
+)
+def test_what_html_may_read_otherwise_is_converted(page):
+    assert simplify_xhtml(page.encode()) is None
 
 
 @pytest.mark.compiled
