@@ -154,14 +154,18 @@ class _Module(NamedTuple):
 
 @cache
 def _read(path: Path) -> _Module:
-    content = path.read_bytes()
-    imported = _imported(content) if path.suffix == ".py" and path.is_relative_to(ROOT) else ()
-    return _Module(imported, hashlib.sha256(code_in(path.name, content)).digest())
+    content, imported = path.read_bytes(), tuple[str, ...]()
+    if path.suffix == ".py" and path.is_relative_to(ROOT):  # parsed once for both: there are many
+        tree = ast.parse(content)
+        imported, code = _imported(tree), _without_docstrings(tree)
+    else:
+        code = code_in(path.name, content)
+    return _Module(imported, hashlib.sha256(code).digest())
 
 
-def _imported(content: bytes) -> tuple[str, ...]:
+def _imported(tree: ast.Module) -> tuple[str, ...]:
     found: list[str] = []
-    for node in _statements(ast.parse(content).body):
+    for node in _statements(tree.body):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
