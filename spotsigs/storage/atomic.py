@@ -50,7 +50,7 @@ def staging_folder(path: Path) -> Iterator[Path]:
     """
     if is_remote(path):
         path = Path(tempfile.gettempdir(), path.name)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(path.parent)
     remove_orphans(path.parent.resolve())
     folder, lock = _own_folder(path)
     with _temporary(folder):
@@ -62,6 +62,23 @@ def staging_folder(path: Path) -> Iterator[Path]:
         finally:
             _remove(folder)
             _release(lock)
+
+
+def _make_folder(folder: Path) -> None:
+    """Create a folder and those above it, but no staging folder of this process that another process has deleted.
+
+    Made again it would lack the files that were written before, and what is left of them would be published.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder is in a staging folder that is gone.
+    """
+    for above in (folder, *folder.parents):
+        if above in _TEMPORARY and _MARK in above.name:
+            above.stat()
+            break
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager
@@ -129,7 +146,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def publish(new: Path, path: Path, undo: ExitStack | None = None) -> None:
     """Rename a complete file or folder to its path, at once, until the stack moves it back; a file replaces another."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(path.parent)
     os.replace(new, path)
     if undo is not None:
         undo.callback(os.replace, path, new)

@@ -16,7 +16,7 @@ from test_full_disk import files
 
 from experiments.config import sentence
 from spotsigs.errors import InputError
-from spotsigs.reports.output_files import publishing
+from spotsigs.reports.output_files import publishing, write_json
 from spotsigs.storage import atomic
 
 PAGES = (ROOT / "data/tiny", "--engine", "serial")
@@ -167,6 +167,21 @@ def test_a_sentence_names_the_final_path_and_not_the_staging_folder():
 @pytest.mark.parametrize("way", WITHIN)
 def test_every_call_of_the_command_fails_once(both, tmp_path, number, way):
     fail_calls(both, tmp_path / "here", number, way, EVERY, NUMBERS.index(number))
+
+
+def test_results_whose_folder_vanishes_between_two_files_are_not_published(tmp_path):
+    """A staging folder that was made again would have the second file alone."""
+    here = tmp_path / "run"
+
+    def write_two():
+        with publishing(here, "run.json", "metrics.json", ()) as new:
+            write_json(new / "run.json", {})
+            shutil.rmtree(here)
+            write_json(new / "metrics.json", {})
+
+    with pytest.raises(InputError, match="cannot be written: No such file"):
+        write_two()
+    assert not here.exists()
 
 
 @pytest.mark.long
