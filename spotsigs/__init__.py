@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"
 
 if TYPE_CHECKING:
     from spotsigs.clustering.clusters import cluster
