@@ -661,11 +661,6 @@ class Pairs:
             overlap,
         )
 
-    @classmethod
-    def none(cls, n: int) -> Pairs:
-        """Return no pairs of n documents."""
-        return cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), n)
-
     def __len__(self) -> int:
         return len(self.i)
 
@@ -725,6 +720,11 @@ class Pairs:
             b = _names("right", others, self.n if self.n_right is None else self.n_right)[b]
         overlap: dict[str, Any] = {} if self.overlap is None else {"shared": self.shared, "union": self.union}
         return pd.DataFrame({"doc_a": a, "doc_b": b, "similarity": self.similarity, **overlap})
+
+
+def no_pairs(n: int) -> Pairs:
+    """Return no pairs of n documents."""
+    return Pairs(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), n)
 
 
 def _names(name: str, ids: Sequence[str], n: int) -> NDArray[np.object_]:

@@ -22,7 +22,18 @@ from spotsigs.clustering.leaders import LeaderOptions, leaders_of
 from spotsigs.contracts import Matcher
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.records import Clusters, Corpus, FloatArray, IntArray, Measure, Pairs, Signatures, Skipped, Vectors
+from spotsigs.records import (
+    Clusters,
+    Corpus,
+    FloatArray,
+    IntArray,
+    Measure,
+    Pairs,
+    Signatures,
+    Skipped,
+    Vectors,
+    no_pairs,
+)
 from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.contained import LEAST_BOUND, NO_RULE, Contents, RemovalRule, contents_of
 from spotsigs.signatures.sections import SECTION_TAU
@@ -293,7 +304,7 @@ class SharedJoin:
         """Return no pairs, because the documents are grouped by leaders, which need no list of pairs."""
         vectors, duplicates = self.corpus.vectors, self.extracted.exact_duplicates
         find = partial(leaders_of, vectors, matcher.tau, exact_duplicates=duplicates, threads=matcher.threads)
-        return replace(self._with_pairs(Pairs.none(len(vectors)), partial(by_leaders, find)), listed=False)
+        return replace(self._with_pairs(no_pairs(len(vectors)), partial(by_leaders, find)), listed=False)
 
     def _with_pairs(self, pairs: Pairs, group: Grouping) -> Matched:
         known, vectors = self.extracted, self.corpus.vectors

@@ -50,7 +50,7 @@ class TextLost:
         return int(np.count_nonzero(self.of_page > 0.5))
 
 
-class Judged(NamedTuple):
+class PageHashes(NamedTuple):
     """Hashes of pages in CSR form, and the number of each row's page, or `_STAYS` for pages that are kept."""
 
     indptr: NDArray[np.int64]
@@ -58,13 +58,13 @@ class Judged(NamedTuple):
     pages: NDArray[np.int32]
 
     @classmethod
-    def of(cls, grams: WordGrams, kept: NDArray[np.bool_], first: int) -> Judged:
+    def of(cls, grams: WordGrams, kept: NDArray[np.bool_], first: int) -> PageHashes:
         """Return the hashes of consecutive pages, by the number of the first and which of them are kept."""
         pages = np.where(kept, _STAYS, np.arange(first, first + len(kept))).astype(np.int32)
         return cls(grams.indptr, grams.hashes, pages)
 
     @classmethod
-    def concatenate(cls, parts: Sequence[Judged]) -> Judged:
+    def concatenate(cls, parts: Sequence[PageHashes]) -> PageHashes:
         """Return the hashes of the pages of several parts together."""
         if len(parts) == 1:
             return parts[0]
@@ -232,24 +232,24 @@ def text_lost(grams: Iterable[WordGrams], kept: NDArray[np.bool_], *, most_bytes
     (0.3333333333333333, [nan, 0.5, nan])
     """
     most, bits, row = max(most_bytes // _BYTES, 2), 0, 0
-    waiting, size = list[Judged](), 0
+    waiting, size = list[PageHashes](), 0
     for batch in grams:
         n = len(batch.indptr) - 1
         if row + n > len(kept):
             return None
         if size > most // 2:
-            rest, bits = _fitting(Judged.concatenate(waiting), bits, most)
+            rest, bits = _fitting(PageHashes.concatenate(waiting), bits, most)
             waiting, size = [rest], 0
         bits = max(bits, batch.bits)
-        waiting.append(Judged.of(batch.drawn(bits), kept[row : row + n], row))
+        waiting.append(PageHashes.of(batch.drawn(bits), kept[row : row + n], row))
         row, size = row + n, size + len(waiting[-1].hashes)
     if row < len(kept):
         return None
-    parts, bits = _counted(Judged.concatenate(waiting), bits, most)
+    parts, bits = _counted(PageHashes.concatenate(waiting), bits, most)
     return measured(parts, len(kept), bits)
 
 
-def _fitting(judged: Judged, bits: int, most: int) -> tuple[Judged, int]:
+def _fitting(judged: PageHashes, bits: int, most: int) -> tuple[PageHashes, int]:
     """Return no more hashes, without repeated ones of kept pages, and with how many zero bits they begin."""
     of_hashes = np.repeat(judged.pages, np.diff(judged.indptr))
     stays = of_hashes == _STAYS
@@ -261,10 +261,10 @@ def _fitting(judged: Judged, bits: int, most: int) -> tuple[Judged, int]:
             break
         bits += 1
     indptr = np.append(0, np.arange(len(kept), len(kept) + len(removed) + 1))  # a row for each hash of a removed page
-    return Judged(indptr, np.concatenate([kept, removed]), np.append(np.int32(_STAYS), pages)), bits
+    return PageHashes(indptr, np.concatenate([kept, removed]), np.append(np.int32(_STAYS), pages)), bits
 
 
-def _counted(judged: Judged, bits: int, most: int) -> tuple[list[Counted], int]:
+def _counted(judged: PageHashes, bits: int, most: int) -> tuple[list[Counted], int]:
     """Count hashes in ranges, and return with how many zero bits they begin, so that there are no more than `most`.
 
     Repeated hashes of kept pages are one. The hashes with most zero bits are counted first, then twice as many.

@@ -28,7 +28,7 @@ from spotsigs.outofcore.segments import extract_segments, finished_segments, fir
 from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.outofcore.text_lost_tasks import StoredGrams
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, LAYOUT, build_vectors
-from spotsigs.records import Clusters, Pairs
+from spotsigs.records import Clusters, Pairs, no_pairs
 from spotsigs.signatures.blocks import Blocks
 from spotsigs.signatures.boilerplate import boilerplate_of
 from spotsigs.signatures.contained import Contents
@@ -294,7 +294,7 @@ class Store:
         stored = self._vectorize(segments, exact_duplicates)
         made = fingerprint(self.vectors)  # a remote store has no lock: compared after each stage that reads the vectors
         laid_out = perf_counter()
-        pairs = self._join(stored, new_from, crossed and new_from > 0) if listed else Pairs.none(len(stored))
+        pairs = self._join(stored, new_from, crossed and new_from > 0) if listed else no_pairs(len(stored))
         self._require_unchanged(made)
         seconds = {"extract": extract_seconds, "sort_hash": laid_out - extracted, "cluster": perf_counter() - laid_out}
         # Without a list of pairs, leaders are searched when the caller knows the order in which documents are kept.

@@ -18,7 +18,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
-from spotsigs.evaluation.text_lost import Counted, Drawn, Judged, TextLost, bits_for, measured
+from spotsigs.evaluation.text_lost import Counted, Drawn, PageHashes, TextLost, bits_for, measured
 from spotsigs.records import WordGrams
 from spotsigs.signatures.blocks import Blocks
 from spotsigs.storage.locations import absolute, as_path
@@ -105,15 +105,15 @@ class StoredGrams:
 @resumable("drawn")
 def draw(batch: GramBatch, out: Writer) -> None:
     """Write the hashes of some segments, and where each range of them begins."""
-    job, parts, row = batch.job, list[Judged](), 0
+    job, parts, row = batch.job, list[PageHashes](), 0
     for folder in batch.folders:
         store = opened(as_path(folder), "signatures")
         columns = store.whole("gram_indptr", np.int64), store.whole("grams", np.uint64)
         grams = WordGrams(*columns, store.facts["gram_bits"]).drawn(job.bits)
         n = len(grams.indptr) - 1
-        parts.append(Judged.of(grams, batch.kept[row : row + n], batch.first + row))
+        parts.append(PageHashes.of(grams, batch.kept[row : row + n], batch.first + row))
         row += n
-    ranges = Judged.concatenate(parts).in_ranges(0, 1 << 64 - job.bits, job.ranges)
+    ranges = PageHashes.concatenate(parts).in_ranges(0, 1 << 64 - job.bits, job.ranges)
     for name, column in ranges._asdict().items():
         out.put(name, column)
 

@@ -67,18 +67,21 @@ def staging_folder(path: Path) -> Iterator[Path]:
 def _make_folder(folder: Path) -> None:
     """Create a folder and those above it, but no staging folder of this process that another process has deleted.
 
-    Made again it would lack the files that were written before, and what is left of them would be published.
+    Made again it would lack the files that were written before, and what is left of them would be published. Each
+    folder in it is created alone, so that the system refuses it without the folder above.
 
     Raises
     ------
     FileNotFoundError
-        If the folder is in a staging folder that is gone.
+        If the folder lies deeper in a staging folder that is gone.
     """
-    for above in (folder, *folder.parents):
-        if above in _TEMPORARY and _MARK in above.name:
-            above.stat()
-            break
-    folder.mkdir(parents=True, exist_ok=True)
+    above = [*reversed(folder.parents), folder]
+    staged = [number for number, path in enumerate(above) if _MARK in path.name and path in _TEMPORARY]
+    if not staged:
+        folder.mkdir(parents=True, exist_ok=True)
+        return
+    for path in above[staged[-1] + 2 :]:  # without the staging folder and the folder of its content, which are there
+        path.mkdir(exist_ok=True)
 
 
 @contextmanager

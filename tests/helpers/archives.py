@@ -204,5 +204,5 @@ def bytes_read(monkeypatch):
     taken = []
     with monkeypatch.context() as patch:
         opened = lambda path: io.BufferedReader(CountedFile(path, taken))  # noqa: E731
-        patch.setattr("spotsigs.formats.archive_records.raw", opened)
+        patch.setattr("spotsigs.formats.archive_records.open_stored", opened)
         yield taken
