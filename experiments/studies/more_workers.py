@@ -37,7 +37,7 @@ WORKERS_COLUMNS = [
     Column(name="documents", title="Documents", form=",.0f"),
     Column(name="workers", title="Workers", form=",.0f"),
     Column(name="simulated_s", title="Simulated s", form=",.1f"),
-    Column(name="measured_s", title="MeasuredRun s", form=",.1f"),
+    Column(name="measured_s", title="Measured s", form=",.1f"),
     Column(name="speedup", title="Speed-up", form=",.1f"),
     Column(name="calling_process_s", title="Calling process s", form=",.1f"),
 ]
