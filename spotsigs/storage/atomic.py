@@ -46,7 +46,8 @@ def staging_folder(path: Path) -> Iterator[Path]:
     """Create a temporary folder on the file system of `path`, from which files are renamed to that path.
 
     For a remote path it is in the temporary folder of this machine, from which files are uploaded. It is deleted when
-    the block ends; the next process that writes to the same parent deletes the unlocked folder of a killed process.
+    the block ends; the next process that writes to the same parent deletes the unlocked folder of a killed process. A
+    process that is killed before it has written `_PROOF` leaves an empty folder, which nobody deletes.
     """
     if is_remote(path):
         path = Path(tempfile.gettempdir(), path.name)

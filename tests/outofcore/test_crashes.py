@@ -179,13 +179,14 @@ def test_a_job_that_is_killed_and_run_again_gives_the_same_bytes(name, kills, cr
 @pytest.mark.long
 def test_a_run_with_a_store_is_killed_at_thirty_moments_spread_over_it(crawl, tmp_path):
     job, killed = jobs(crawl)["dedup"], 0
-    for _ in range(2):  # the first one compiles
-        began = time.monotonic()
-        job.finish(tmp_path / "undisturbed")
-        longest = time.monotonic() - began
-        expected = job.content(tmp_path / "undisturbed")
-        shutil.rmtree(tmp_path / "undisturbed")
+    job.finish(tmp_path / "undisturbed")  # compiles
     for number in range(30):
+        if number % 5 == 0:  # what else runs on the machine changes how long a run takes
+            shutil.rmtree(tmp_path / "undisturbed")
+            began = time.monotonic()
+            job.finish(tmp_path / "undisturbed")
+            longest = time.monotonic() - began
+        expected = job.content(tmp_path / "undisturbed")
         process = job.start(tmp_path / "killed")
         with suppress(subprocess.TimeoutExpired):
             process.communicate(timeout=longest * (number + 0.5) / 30)
@@ -195,7 +196,8 @@ def test_a_run_with_a_store_is_killed_at_thirty_moments_spread_over_it(crawl, tm
         job.finish(tmp_path / "killed")
         assert job.content(tmp_path / "killed") == expected, number
         assert {path.name for path in (tmp_path / "killed").iterdir()} == {"kept", "kept-results", "store"}
-        assert not list((tmp_path / "killed").rglob("*.writing-*"))
+        # a folder that was not yet proved to be the program's is empty, and stays
+        assert not list((tmp_path / "killed").rglob("*.writing-*/*"))
         shutil.rmtree(tmp_path / "killed")
     sys.stdout.write(f"{killed} of 30 runs of {longest:.1f} s were killed before their end\n")
     assert killed > 20
