@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -22,9 +21,9 @@ from experiments.choices import CONF
 from experiments.claims.ledger import RETIRED
 from experiments.harness.used_code import EVERY, ROOT, code_in, used_files
 from experiments.show.overview import UNLISTED
-from spotsigs.errors import counted
+from spotsigs.errors import InputError, counted
 from spotsigs.reports.output_files import write_csv
-from spotsigs.runs.provenance import CODE, git, provenance
+from spotsigs.runs.provenance import CODE, git, git_bytes, provenance
 from spotsigs.storage.atomic import move_aside, publish
 
 NAME = "manifest.csv"
@@ -270,8 +269,9 @@ _CODE: dict[str, str] = {}
 def _contents(blobs: Sequence[str]) -> Iterator[bytes]:
     """Yield contents by their names in git, which one process reads."""
     names = "\n".join(blobs).encode()
-    command = ["git", "cat-file", "--batch=%(objectsize)"]
-    answer = subprocess.run(command, cwd=ROOT, input=names, capture_output=True, check=True).stdout
+    answer = git_bytes("cat-file", "--batch=%(objectsize)", given=names, seconds=600)
+    if answer is None:
+        raise InputError("git cannot read the code of earlier commits; fetch the whole history of the checkout")
     while answer:
         size, _, answer = answer.partition(b"\n")
         yield answer[: int(size)]

@@ -94,7 +94,7 @@ class MethodComparison(Experiment):
     chosen : dict of str to object
         Methods of the command line: parameters of `experiments.harness.method_choices.chosen_methods`.
     collections : list or None
-        Collections of the command line, in place of the one of ``data=``: choices of it, or overrides by name.
+        Collections of the command line, in place of the collection of ``data=``: choices of it, or overrides by name.
 
     References
     ----------

@@ -179,7 +179,7 @@ def _note(run: dict[str, Any]) -> str:
     return (
         f"{run['documents']:,} pages, {run['input_bytes'] / 1e9:.2f} GB, {run['pairs']:,} pairs, "
         f"{run['clusters']:,} clusters; peak {run['peak_bytes'] / 1e6:,.0f} MB of {run['memory'] / 1e6:,.0f} MB; pairs "
-        f"equal to those of one join in memory, which takes {core:,.1f} core seconds: "
+        f"equal to the pairs of one join in memory, which takes {core:,.1f} core seconds: "
         f"{on_disk / max(core, 1e-9):.1f} times as many on disk."
     )
 
@@ -254,5 +254,5 @@ def _require_equal(matched: Matched, tau: float) -> float:
     core = process_time() - began
     expected = Pairs.build(matched.rows[joined.i], matched.rows[joined.j], joined.similarity, len(vectors))
     equal = all(np.array_equal(getattr(pairs, name), getattr(expected, name)) for name in ("i", "j", "similarity"))
-    require(equal, "the pairs on disk differ from those of one join in memory: this is a fault of the program")
+    require(equal, "the pairs on disk differ from the pairs of one join in memory: this is a fault of the program")
     return core

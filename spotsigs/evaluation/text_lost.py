@@ -191,13 +191,14 @@ def _count(
 class Counted(NamedTuple):
     """Counts of distinct hashes in a range.
 
-    ``own`` and ``lost`` are the 5-grams of removed pages, whose numbers ``pages`` has, and those in no kept page.
+    ``pages`` has the numbers of removed pages, ``own`` counts the 5-grams of each, and ``lost`` counts the 5-grams of
+    each that are in no kept page.
     """
 
     pages: NDArray[np.int32]
     own: NDArray[np.int32]
     lost: NDArray[np.int32]
-    totals: NDArray[np.int64]  # 5-grams and sentences of kept pages, and those in no kept page. Shape (4,).
+    totals: NDArray[np.int64]  # 5-grams and sentences of kept pages, then both in no kept page. Shape (4,).
 
     @classmethod
     def of(cls, parts: Sequence[Drawn]) -> Counted:
@@ -249,11 +250,11 @@ def text_lost(grams: Iterable[WordGrams], kept: NDArray[np.bool_], *, most_bytes
     return measured(parts, len(kept), bits)
 
 
-def _fitting(judged: PageHashes, bits: int, most: int) -> tuple[PageHashes, int]:
+def _fitting(hashed: PageHashes, bits: int, most: int) -> tuple[PageHashes, int]:
     """Return no more hashes, without repeated ones of kept pages, and with how many zero bits they begin."""
-    of_hashes = np.repeat(judged.pages, np.diff(judged.indptr))
+    of_hashes = np.repeat(hashed.pages, np.diff(hashed.indptr))
     stays = of_hashes == _STAYS
-    kept, removed, pages = distinct(judged.hashes[stays]), judged.hashes[~stays], of_hashes[~stays]
+    kept, removed, pages = distinct(hashed.hashes[stays]), hashed.hashes[~stays], of_hashes[~stays]
     while True:
         drawn = removed <= _last(bits)
         kept, removed, pages = kept[kept <= _last(bits)], removed[drawn], pages[drawn]
@@ -264,21 +265,21 @@ def _fitting(judged: PageHashes, bits: int, most: int) -> tuple[PageHashes, int]
     return PageHashes(indptr, np.concatenate([kept, removed]), np.append(np.int32(_STAYS), pages)), bits
 
 
-def _counted(judged: PageHashes, bits: int, most: int) -> tuple[list[Counted], int]:
+def _counted(hashed: PageHashes, bits: int, most: int) -> tuple[list[Counted], int]:
     """Count hashes in ranges, and return with how many zero bits they begin, so that there are no more than `most`.
 
     Repeated hashes of kept pages are one. The hashes with most zero bits are counted first, then twice as many.
     """
     highest = bits
-    while highest < _MOST_BITS and np.count_nonzero(judged.hashes <= _last(highest)) > most:
+    while highest < _MOST_BITS and np.count_nonzero(hashed.hashes <= _last(highest)) > most:
         highest += 1
     parts, size, drawn = list[Counted](), 0, highest
     for end in range(64 - highest, 64 - bits + 1):  # of the logarithm of the end of the hashes
         begin = end - 1 if end > 64 - highest else -1
         log_width = end if begin < 0 else begin
-        expected = len(judged.hashes) >> (64 - bits - log_width)
+        expected = len(hashed.hashes) >> (64 - bits - log_width)
         log_n = min(max((expected // RANGE_HASHES).bit_length(), log_width == 64), log_width)
-        ranges = judged.in_ranges(1 << begin if begin >= 0 else 0, 1 << end, 1 << log_n)
+        ranges = hashed.in_ranges(1 << begin if begin >= 0 else 0, 1 << end, 1 << log_n)
         counted = [Counted.of([ranges.drawn(k)]) for k in range(1 << log_n)]
         size += sum(int(part.totals[:2].sum()) for part in counted) + len(ranges.removed)
         if parts and size > most:

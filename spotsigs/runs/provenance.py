@@ -174,13 +174,24 @@ def _changed_code() -> str | None:
 
 def git(*arguments: str) -> str | None:
     """Return git's answer about the checkout that contains this module; None without git or checkout."""
+    answer = git_bytes(*arguments)
+    return None if answer is None else answer.decode().strip()
+
+
+def git_bytes(*arguments: str, given: bytes = b"", seconds: float = 10) -> bytes | None:
+    """Return what git prints, as `git` does, when it reads ``given``; None also if it takes more seconds."""
     try:
         answer = subprocess.run(
-            ["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10, check=True
+            ["git", *arguments],
+            cwd=Path(__file__).parent,
+            input=given,
+            capture_output=True,
+            timeout=seconds,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return answer.stdout.strip()
+    return answer.stdout
 
 
 @cache

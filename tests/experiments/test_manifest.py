@@ -146,8 +146,14 @@ def test_a_result_is_current_after_changes_of_words_alone(tmp_path, monkeypatch)
         changed_since.cache_clear()
         return run_git("rev-parse", "HEAD")
 
+    def run_git_bytes(*words, given, seconds):
+        answer = subprocess.run(
+            ["git", *words], cwd=tmp_path, input=given, timeout=seconds, check=True, capture_output=True
+        )
+        return answer.stdout
+
     monkeypatch.setattr("experiments.harness.manifest.git", run_git)
-    monkeypatch.setattr("experiments.harness.manifest.ROOT", tmp_path)
+    monkeypatch.setattr("experiments.harness.manifest.git_bytes", run_git_bytes)
     run_git("init", "--quiet")
     first = commit('"""Words."""\nSIZE = 1\n', "2026-01-01")
     commit('"""Other words."""\nSIZE = 1  # a comment\n', "2026-01-02")

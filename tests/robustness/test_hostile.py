@@ -80,7 +80,7 @@ def test_nothing_is_unpickled_evaluated_or_given_to_a_shell():
                 starts.add(name)
     # pip, npm and apt-get for collections, pip with the user's own package and version; git about the checkout; this
     # program, to measure it
-    own = {"spotsigs/runs/provenance.py", "experiments/harness/manifest.py", "experiments/studies/more_workers.py"}
+    own = {"spotsigs/runs/provenance.py", "experiments/studies/more_workers.py"}
     assert starts == {"data/collections/fetching.py", *own}
 
 
