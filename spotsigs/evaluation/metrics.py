@@ -25,6 +25,9 @@ AVERAGES = (*MEASURES, *MACRO, *OF_DOCUMENTS)
 RESAMPLES = 1000
 """Bootstrap samples of clusters for an interval."""
 
+LEVEL = 0.95
+"""Confidence level of intervals."""
+
 DRAWN_AT_ONCE = 1 << 22
 """Numbers of clusters that are drawn at a time."""
 
@@ -77,7 +80,7 @@ class Quality:
         Numbers of pairs.
     intervals : dict of str to (float, float)
         95 % intervals by resampling truth clusters, by the keys of `figures`; for B-cubed, ``lost`` and ``left``,
-        stories.
+        stories. A value that more than 5 % of the samples leave undefined has none.
     """
 
     precision: float
@@ -237,18 +240,22 @@ def _averages(true: FloatArray, false: FloatArray, missed: FloatArray) -> FloatA
 
 
 def drawn(counts: ArrayLike, resamples: int = RESAMPLES, rng: np.random.Generator | None = None) -> FloatArray:
-    """Draw bootstrap samples of clusters: how many of each kind there are in each sample.
+    """Draw how many clusters of each kind there are in each bootstrap sample.
 
-    Drawing n clusters with replacement is one multinomial draw. Clusters of equal tallies are one kind, so that few
-    numbers are drawn; for paired samples, every cluster is a kind of its own.
+    Each cluster occurs a Poisson number of times with mean 1, as in the intervals of the studies, which draw stories
+    and sites in this way. Clusters of equal tallies are one kind, and the sum of their numbers is one Poisson number,
+    so that few are drawn.
 
     The counts of clusters by kind have shape (kinds,), the result has shape (resamples, kinds). Without a generator,
     the samples are the same each time.
+
+    References
+    ----------
+    A. B. Owen, D. Eckles. Bootstrapping data arrays of arbitrary order. Annals of Applied Statistics 6, 2012.
     """
     sizes = np.asarray(counts)
-    total = int(sizes.sum())
     rng = rng or np.random.default_rng(0)
-    return rng.multinomial(total, sizes / total, resamples).astype(float)
+    return rng.poisson(sizes, (resamples, len(sizes))).astype(float)
 
 
 def resampled_micro(tallies: Tallies, drawn: FloatArray) -> FloatArray:
@@ -260,16 +267,21 @@ def resampled_micro(tallies: Tallies, drawn: FloatArray) -> FloatArray:
 
 
 def percentile_interval(resampled: FloatArray) -> FloatArray:
-    """Return the 95 % percentile interval over the resamples (first axis) that define a value, shape (2, ...)."""
-    tail = (1 - 0.95) / 2
+    """Return the 95 % percentile interval over the resamples (first axis), shape (2, ...).
+
+    It is NaN where more than 5 % of the resamples do not define the value, since its ends could lie anywhere then.
+    """
+    tail = (1 - LEVEL) / 2
+    known = np.mean(~np.isnan(resampled), axis=0)
     with catch_warnings():
-        simplefilter("ignore", RuntimeWarning)  # values that no resample defines stay NaN
-        interval: FloatArray = np.nanquantile(resampled, [tail, 1 - tail], axis=0)
+        simplefilter("ignore", RuntimeWarning)  # of values that no resample defines
+        ends = np.nanquantile(resampled, [tail, 1 - tail], axis=0)
+    interval: FloatArray = np.where(known >= LEVEL, ends, np.nan)
     return interval
 
 
 def _intervals(counted: Tallies, by_story: FloatArray, resamples: int) -> dict[str, Interval]:
-    """Return the intervals of the measures that every resample defines."""
+    """Return the intervals of the measures that have one, see `percentile_interval`."""
 
     def of_pairs(kinds: FloatArray, drawn: FloatArray) -> FloatArray:
         tallies = (kinds[0], kinds[1], kinds[2])
@@ -281,12 +293,8 @@ def _intervals(counted: Tallies, by_story: FloatArray, resamples: int) -> dict[s
             resampled(np.round(by_story, 9), resampled_documents, resamples),
         ]
     )
-    intervals = {}
-    for name, values in zip(AVERAGES, averages, strict=True):
-        if not np.isnan(values).any():
-            low, high = percentile_interval(values)
-            intervals[name] = (float(low), float(high))
-    return intervals
+    ends = percentile_interval(averages.T).T.tolist()
+    return {name: (low, high) for name, (low, high) in zip(AVERAGES, ends, strict=True) if low == low}
 
 
 def resampled(

@@ -108,6 +108,21 @@ def test_ends_are_percentiles_over_the_first_axis():
     np.testing.assert_allclose(metrics.percentile_interval(np.stack([values, 2 * values], 1)), [[25, 50], [975, 1950]])
 
 
+def test_a_value_that_one_sample_in_twenty_does_not_define_has_an_interval_and_at_more_none():
+    values = np.arange(1000.0)
+    values[:50] = np.nan
+    assert not np.isnan(metrics.percentile_interval(values)).any()
+    values[50] = np.nan
+    assert np.isnan(metrics.percentile_interval(values)).all()
+
+
+def test_three_clusters_have_no_intervals_and_four_have():
+    for clusters, known in ((3, False), (4, True)):
+        labels = [number // 2 for number in range(2 * clusters)]
+        intervals = evaluate(pairs_within(labels), Truth.from_clusters(map(str, labels))).intervals
+        assert ("recall" in intervals) is known
+
+
 def test_pairs_in_chunks_are_evaluated_as_at_once():
     pairs, truth = drawn_truth()
     whole = metrics.tallies(pairs, truth)
@@ -124,9 +139,10 @@ def test_intervals_do_not_depend_on_how_many_samples_are_drawn_at_once(monkeypat
     assert evaluate(pairs, truth).intervals == expected
 
 
-def test_a_sample_draws_as_many_clusters_as_there_are():
-    assert (metrics.drawn([3, 1, 6], 50).sum(1) == 10).all()
-    np.testing.assert_allclose(metrics.drawn([3, 1, 6], 4000).mean(0), [3, 1, 6], atol=0.1)
+def test_a_cluster_occurs_a_poisson_number_of_times_in_a_sample():
+    samples = metrics.drawn([3, 1, 6], 4000)
+    np.testing.assert_allclose(samples.mean(0), [3, 1, 6], atol=0.1)
+    np.testing.assert_allclose(samples.var(0), [3, 1, 6], rtol=0.1)
     assert metrics.drawn([3, 1]).shape == (1000, 2)
     assert (metrics.drawn([3, 1, 6]) == metrics.drawn([3, 1, 6])).all()
 
@@ -154,7 +170,8 @@ def test_no_interval_of_what_a_sample_leaves_undefined():
     """Some samples draw no cluster with pairs."""
     pairs, truth = pairs_within([0, 0, 1, 2]), Truth.from_clusters([*"aabb"])
     assert "precision" not in evaluate(pairs, truth).intervals
-    assert evaluate(pairs_within([0, 1]), Truth.from_clusters([*"ab"])).intervals.keys() == {*metrics.BCUBED, "lost"}
+    alone = evaluate(pairs_within(range(5)), Truth.from_clusters([*"abcde"])).intervals
+    assert alone.keys() == {*metrics.BCUBED, "lost"}
     assert evaluate(*drawn_truth(), resamples=0).intervals == {}
 
 
