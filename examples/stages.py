@@ -38,4 +38,6 @@ def main(path: str, tau: float = 0.25) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    if len(sys.argv) != 2:
+        sys.exit("usage: python examples/stages.py FOLDER")
+    main(sys.argv[1])

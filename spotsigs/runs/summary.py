@@ -76,7 +76,10 @@ def _remarks(result: Result, run: Run, door: Door) -> list[str]:
             f"{metrics['min_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
         )
     if result.decisions.in_sections:
-        lines.append(f"two pages in the same folder must reach {SECTION_TAU:g} for one of them to be removed")
+        lines.append(
+            "of two pages in the same folder, one is removed if the lower bound of their similarity reaches "
+            f"{SECTION_TAU:g}"
+        )
     if message := warning(
         method,
         result.decisions.clusters,
