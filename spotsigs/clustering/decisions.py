@@ -8,23 +8,25 @@ for the other one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from enum import Enum
 from math import isnan, nan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.arrow import arrow_numbers, chosen_text, concatenated, mapped_text, null_unless
 from spotsigs.arrays.kernel import kernel
 from spotsigs.arrays.row_blocks import gathered, is_identity
 from spotsigs.clustering.clusters import Counts, every_pair
 from spotsigs.errors import InputError, flag, option, require
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
 from spotsigs.signatures.contained import RemovalRule
-from spotsigs.storage.exact_duplicates import CONTENT, TEXT, ExactDuplicates
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 
 UNKNOWN = int(np.iinfo(np.int64).min)
 """Value for a date that is missing or cannot be read."""
@@ -219,28 +221,38 @@ class Decisions:
         leaders = self.clusters.representatives[self.clusters.labels[rows]]
         return np.where((leaders == rows) | (self.keep is Keep.none), np.int32(-1), leaders)
 
-    def reasons(self, rows: IntArray, kept_names: Sequence[str], partner_names: Sequence[str]) -> Iterator[str]:
-        """Yield one sentence for each removed row, by the names of its kept document and of its partner."""
+    def reasons(self, rows: IntArray, kept_names: Any, partner_names: Any) -> Any:
+        """Return one sentence for each removed row, by the names of its kept document and of its partner.
+
+        Names and sentences are Arrow arrays.
+        """
+        import pyarrow as pa
+
         instead, partner = self.replacements(rows), self.partner[rows]
-        for kept, other, is_kept, has_kept, similarity, kind in zip(
-            kept_names,
+        kinds = self.exact_duplicates.kinds(rows, partner)
+        through = (instead >= 0) & (instead != partner)
+        similarity = np.where(kinds == 0, self.similarity[rows], nan)
+        sentences = concatenated(
+            chosen_text(_BEGINNINGS, np.where(through, len(_IDENTICAL), kinds)),
+            null_unless(through, kept_names),
+            chosen_text(("", ", which is kept, through "), through),
             partner_names,
-            (instead == partner).tolist(),
-            (instead >= 0).tolist(),
-            self.similarity[rows].tolist(),
-            self.exact_duplicates.kinds(rows, partner).tolist(),
-            strict=True,
-        ):
-            identical = {CONTENT: "identical content", TEXT: "identical text"}.get(kind)
-            known = identical or (None if np.isnan(similarity) else f"similarity {similarity:.3f}")
-            evidence = f" ({known})" if known else ""
-            pair = f"{identical}: copy of {other}" if identical else f"near-duplicate of {other}{evidence}"
-            if not has_kept:
-                yield f"{pair}; no document that has a near-duplicate is kept"
-            elif is_kept:
-                yield f"{pair}, which is kept"
-            else:
-                yield f"in one cluster with {kept}, which is kept, through {other}{evidence}"
+            chosen_text(_IDENTICAL, np.where(through, kinds, 0)),
+            mapped_text(arrow_numbers(similarity), _similarity_in_words),
+            chosen_text(_ENDS, np.where(through, 0, np.where(instead >= 0, 1, 2))),
+        )
+        return sentences.cast(pa.string())
+
+
+_IDENTICAL = ("", " (identical text)", " (identical content)")
+"""Words for the kinds of pairs by their numbers: near-duplicates, `TEXT` and `CONTENT`."""
+
+_BEGINNINGS = ("near-duplicate of ", "identical text: copy of ", "identical content: copy of ", "in one cluster with ")
+_ENDS = ("", ", which is kept", "; no document that has a near-duplicate is kept")
+
+
+def _similarity_in_words(similarity: float) -> str:
+    return "" if isnan(similarity) else f" (similarity {similarity:.3f})"
 
 
 def decide(

@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.arrow import arrow_numbers, arrow_numbers_or_null, arrow_text
+from spotsigs.arrays.arrow import (
+    arrow_numbers,
+    arrow_numbers_or_null,
+    arrow_text,
+    chosen_text,
+    concatenated,
+    lines,
+    mapped_text,
+    null_unless,
+)
 from spotsigs.arrays.row_blocks import flagged
 from spotsigs.clustering.clusters import Cohesion
 from spotsigs.clustering.decisions import Decisions
@@ -37,6 +46,7 @@ ROW_GROUP = 1 << 16
 
 _FORMULA = ("=", "+", "@", "＝", "＋", "－", "＠", "-")
 _SPECIAL = re.compile('[",\r\n]')
+_PERHAPS_FORMULA = "^[^!-~]|^[=+@-]"  # begins all text that `harmless` changes: white space, wide forms, and more
 
 LowerBounds = Callable[[IntArray, IntArray, FloatArray], FloatArray]
 """Function from pairs to the lower bounds of their similarities, as `spotsigs.clustering.in_memory.Matched` has it."""
@@ -85,9 +95,9 @@ def role_of(of_reference: bool) -> str:
     return REFERENCE if of_reference else PAGE
 
 
-def _roles(rows: NDArray[Any], n_reference: int) -> list[str | None]:
-    """Return the roles of some rows; None for a negative one."""
-    return [None if row < 0 else role_of(row < n_reference) for row in rows.tolist()]
+def _roles(rows: NDArray[Any], n_reference: int) -> Any:
+    """Return the roles of some rows as an Arrow array; null for a negative one."""
+    return chosen_text((None, REFERENCE, PAGE), np.where(rows < 0, 0, np.where(rows < n_reference, 1, 2)))
 
 
 def _with_roles(header: Sequence[str], names_of_roles: Sequence[str], n_reference: int) -> Sequence[str]:
@@ -133,7 +143,7 @@ def pair_columns(
         terms = [pa.nulls(len(i), pa.int64())] * 2
         if pairs.overlap is not None:
             terms = [arrow_numbers(part) for part in pairs.overlap(i, j, similarity)]
-        roles = [arrow_text(_roles(i, n_reference))] if n_reference else []
+        roles = [_roles(i, n_reference)] if n_reference else []
         yield a, b, arrow_numbers(similarity), *terms, arrow_numbers(lower_bounds(i, j, similarity)), *roles
 
 
@@ -166,7 +176,7 @@ def write_clusters(
             labels = clusters.labels[start : start + ROW_GROUP]
             of_cluster = cohesion.of(labels)
             rows, representatives = np.arange(start, start + len(labels)), clusters.representatives[labels]
-            roles = [arrow_text(_roles(part, n_reference)) for part in (rows, representatives)] if n_reference else []
+            roles = [_roles(part, n_reference) for part in (rows, representatives)] if n_reference else []
             append(
                 [
                     arrow_names(doc_ids, rows),
@@ -202,7 +212,9 @@ def write_cluster_list(
 ) -> None:
     """Write a row for each cluster of several documents, the largest first."""
     header = _with_roles(CLUSTER_COLUMNS, ("representative_role",), n_reference)
-    write_csv(path, header, _cluster_rows(doc_ids, clusters, cohesion, n_reference))
+    with csv_blocks(path, header) as append:
+        for columns in _cluster_rows(doc_ids, clusters, cohesion, n_reference):
+            append(columns)
 
 
 def _cluster_rows(
@@ -215,17 +227,16 @@ def _cluster_rows(
     for rows in chain(np.split(larger, range(ROW_GROUP, len(larger), ROW_GROUP)), flagged(sizes == 2)):
         labels = cohesion.labels[rows]
         representatives = clusters.representatives[labels]
-        yield from zip(
-            labels.tolist(),
-            arrow_names(doc_ids, representatives).to_pylist(),
-            sizes[rows].tolist(),
-            cohesion.pairs[rows].tolist(),
-            map(_known, cohesion.minimum[rows].tolist()),
-            map(_known, cohesion.mean[rows].tolist()),
-            cohesion.apart[rows].tolist(),
-            ("true" if chain else "false" for chain in cohesion.chain[rows].tolist()),
+        yield (
+            arrow_numbers(labels),
+            arrow_names(doc_ids, representatives),
+            arrow_numbers(sizes[rows]),
+            arrow_numbers(cohesion.pairs[rows]),
+            arrow_numbers_or_null(cohesion.minimum[rows]),
+            arrow_numbers_or_null(cohesion.mean[rows]),
+            arrow_numbers(cohesion.apart[rows]),
+            arrow_numbers(cohesion.chain[rows]),
             *([_roles(representatives, n_reference)] if n_reference else []),
-            strict=True,
         )
 
 
@@ -245,63 +256,88 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
     _write_list(Path(folder) / "removed", removed, rows)
 
 
-def _write_list(path: Path, header: Sequence[str], blocks: Iterator[Sequence[list[Any]]]) -> None:
-    """Write columns in blocks of rows as Parquet and, on the way, as CSV."""
+def _write_list(path: Path, header: Sequence[str], blocks: Iterator[Sequence[Any]]) -> None:
+    """Write Arrow columns in blocks of rows as Parquet and as CSV."""
     import pyarrow as pa
 
-    as_arrow = [arrow_numbers_or_null if name in NUMBERS else arrow_text for name in header]
     schema = pa.schema([(name, pa.float64() if name in NUMBERS else pa.string()) for name in header])
-    with _row_groups(path.with_suffix(".parquet"), schema) as append:
+    with (
+        _row_groups(path.with_suffix(".parquet"), schema) as append_group,
+        csv_blocks(path.with_suffix(".csv"), header) as append_lines,
+    ):
+        for columns in blocks:
+            append_group(columns)
+            append_lines(columns)
 
-        def rows() -> Iterator[Sequence[Any]]:
-            for columns in blocks:
-                append([convert(column) for convert, column in zip(as_arrow, columns, strict=True)])
-                yield from zip(*columns, strict=True)
 
-        write_csv(path.with_suffix(".csv"), header, rows())
-
-
-def _kept_rows(decisions: Decisions, doc_ids: Sequence[str], facts: RowFacts) -> Iterator[Sequence[list[Any]]]:
+def _kept_rows(decisions: Decisions, doc_ids: Sequence[str], facts: RowFacts) -> Iterator[Sequence[Any]]:
     languages = facts.languages
     if languages is None or len(languages) != len(decisions.kept):  # of a store of an earlier release, or of vectors
         languages = np.zeros(len(decisions.kept), np.uint16)
     for rows in flagged(decisions.kept, facts.new_from):
-        compared = ["yes" if compared else "no" for compared in decisions.compared[rows].tolist()]
-        yield arrow_names(doc_ids, rows).to_pylist(), compared, names_of_languages(languages[rows])
+        distinct, numbers = np.unique(languages[rows], return_inverse=True)
+        compared = chosen_text(("no", "yes"), decisions.compared[rows])
+        yield arrow_names(doc_ids, rows), compared, chosen_text(names_of_languages(distinct), numbers)
 
 
-def _removed_rows(decisions: Decisions, doc_ids: Sequence[str], facts: RowFacts) -> Iterator[Sequence[list[Any]]]:
+def _removed_rows(decisions: Decisions, doc_ids: Sequence[str], facts: RowFacts) -> Iterator[Sequence[Any]]:
+    import pyarrow as pa
+
     n_reference, text_lost = facts.n_reference, facts.text_lost
     for rows in flagged(~decisions.kept, facts.new_from):
         instead, partner = decisions.replacements(rows), decisions.partner[rows]
-        kept = arrow_names(doc_ids, np.maximum(instead, 0)).to_pylist()
-        similarity, partners = decisions.similarity[rows], arrow_names(doc_ids, partner).to_pylist()
+        kept, partners = (arrow_names(doc_ids, part) for part in (np.maximum(instead, 0), partner))
+        similarity = decisions.similarity[rows]
         in_words = [_names_with_roles(*known, n_reference) for known in ((kept, instead), (partners, partner))]
         yield (
-            arrow_names(doc_ids, rows).to_pylist(),
-            [name if row >= 0 else None for name, row in zip(kept, instead.tolist(), strict=True)],
+            arrow_names(doc_ids, rows),
+            null_unless(instead >= 0, kept),
             partners,
-            [_known(value) for value in similarity.tolist()],
-            [_known(value) for value in facts.lower_bounds(rows, partner, similarity).tolist()],
-            [_known(value) for value in decisions.contained[rows].round(4).tolist()],
-            list(decisions.reasons(rows, *in_words)),
-            [None] * len(rows) if text_lost is None else [_known(value) for value in text_lost[rows].round(4).tolist()],
+            arrow_numbers_or_null(similarity),
+            arrow_numbers_or_null(facts.lower_bounds(rows, partner, similarity)),
+            arrow_numbers_or_null(decisions.contained[rows].round(4)),
+            decisions.reasons(rows, *in_words),
+            pa.nulls(len(rows), pa.float64()) if text_lost is None else arrow_numbers_or_null(text_lost[rows].round(4)),
             *([_roles(part, n_reference) for part in (instead, partner)] if n_reference else []),
         )
 
 
-def _names_with_roles(names_of_rows: list[str], rows: NDArray[Any], n_reference: int) -> list[str]:
+def _names_with_roles(names_of_rows: Any, rows: NDArray[Any], n_reference: int) -> Any:
     """Return names as sentences have them: documents of a reference are followed by their role."""
-    if not n_reference:
-        return names_of_rows
-    return [
-        f"{name} of the reference" if row < n_reference else name
-        for name, row in zip(names_of_rows, rows.tolist(), strict=True)
-    ]
+    return concatenated(names_of_rows, chosen_text(("", " of the reference"), rows < n_reference))
 
 
-def _known(value: float) -> float | None:
-    return value if value == value else None  # NaN: unknown
+@contextmanager
+def csv_blocks(path: Path, header: Sequence[str]) -> Iterator[Any]:
+    """Yield a function that appends blocks of rows, Arrow arrays of several columns, to a new file of CSV.
+
+    The lines are those of `write_csv`; booleans are ``true`` and ``false``.
+    """
+    with replacing(path) as temporary, temporary.open("wb") as file:
+
+        def append(columns: Sequence[Any]) -> None:
+            file.write(lines([_cells(column) for column in columns], ","))
+
+        append([arrow_text([name]) for name in header])
+        yield append
+
+
+def _cells(column: Any) -> Any:
+    """Return an Arrow array as cells of CSV, those of `_cell`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_floating(column.type):
+        return mapped_text(column, _cell)  # Arrow writes some floats in other digits than Python
+    cells = column.cast(pa.large_string())
+    if not pa.types.is_string(column.type):
+        return cells
+    unsafe = pc.match_substring_regex(cells, _PERHAPS_FORMULA)
+    as_text = arrow_text(map(harmless, cells.filter(unsafe).to_pylist())).cast(cells.type)
+    cells = pc.replace_with_mask(cells, unsafe, as_text)
+    special = pc.match_substring_regex(cells, _SPECIAL.pattern)
+    quoted = concatenated('"', pc.replace_substring(cells.filter(special), '"', '""'), '"')
+    return pc.replace_with_mask(cells, special, quoted)
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -17,6 +17,7 @@ from spotsigs.clustering.decisions import BY_SCORE, Keep, decide, priority
 from spotsigs.clustering.tables import RowFacts, write_cluster_list, write_csv, write_lists
 from spotsigs.errors import InputError
 from spotsigs.signatures.languages import language_codes
+from spotsigs.storage.exact_duplicates import ExactDuplicates
 from spotsigs.storage.store import Strings
 
 # the promise of leaders
@@ -155,13 +156,14 @@ def test_policies_refuse_missing_lengths_and_dates():
         priority(Keep.newest, 2, dates=["no", None])
 
 
-CELLS = st.text(st.sampled_from(list("=+-@＝ab,\"'\r\n\t \x1c\x85\u3000é")), max_size=6)
+CELLS = st.text(st.sampled_from(list("=+-@＝＋－＠ab,\"'\r\n\t \x1c\x85\u3000é")), max_size=6)
 
 
 def naive_line(cells):
     """Return a line of CSV, cell by cell."""
     cells = [
-        f"'{cell}" if cell.lstrip()[:1] in tuple("=+-@＝") or cell[:1] in tuple("\t\r\n") else cell for cell in cells
+        f"'{cell}" if cell.lstrip()[:1] in tuple("=+-@＝＋－＠") or cell[:1] in tuple("\t\r\n") else cell
+        for cell in cells
     ]
     quoted = [f'"{cell.replace(chr(34), chr(34) * 2)}"' if set(cell) & set(',"\r\n') else cell for cell in cells]
     return ",".join(quoted if cells != [""] else ['""']) + "\n"
@@ -182,17 +184,20 @@ def test_tables_are_those_written_cell_by_cell(tmp_path_factory, rows):
 def naive_reason(decisions, row, names):
     """Return the sentence why a document was removed."""
 
-    def percent(similarity):
-        return "" if np.isnan(similarity) else f" (similarity {similarity:.3f})"
-
-    partner, similarity = names[int(decisions.partner[row])], decisions.similarity[row]
+    partner, similarity = int(decisions.partner[row]), decisions.similarity[row]
+    evidence = "" if np.isnan(similarity) else f" (similarity {similarity:.3f})"
+    pair = f"near-duplicate of {names[partner]}{evidence}"
+    of = decisions.exact_duplicates
+    for word, sets in (("text", of.representatives), ("content", of.content)):
+        if sets[row] == sets[partner]:
+            evidence = f" (identical {word})"
+            pair = f"identical {word}: copy of {names[partner]}"
     instead = int(decisions.replacements(np.array([row]))[0])
     if instead < 0:
-        return f"near-duplicate of {partner}{percent(similarity)}; no document that has a near-duplicate is kept"
-    kept = names[instead]
-    if kept == partner:
-        return f"near-duplicate of {kept}{percent(similarity)}, which is kept"
-    return f"in one cluster with {kept}, which is kept, through {partner}{percent(similarity)}"
+        return f"{pair}; no document that has a near-duplicate is kept"
+    if instead == partner:
+        return f"{pair}, which is kept"
+    return f"in one cluster with {names[instead]}, which is kept, through {names[partner]}{evidence}"
 
 
 @given(
@@ -200,16 +205,22 @@ def naive_reason(decisions, row, names):
     st.sampled_from([Keep.first, Keep.none]),
     st.sampled_from(ClusterMethod),
     st.booleans(),
+    st.lists(CELLS, min_size=12, max_size=12),
+    st.lists(st.tuples(st.booleans(), st.booleans()), min_size=12, max_size=12),
 )
-def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, method, stored):
+def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, method, stored, cells, same):
     folder = tmp_path_factory.mktemp("lists")
-    ids = [f"page {row}, {'é' * (row % 3)}" for row in range(pairs.n)]
+    ids = cells[: pairs.n]
     names = ids
     if stored:
         offsets = np.cumsum([1, *(len(name.encode()) for name in ids)])
         names = Strings(np.frombuffer(("-" + "".join(ids)).encode(), np.uint8), offsets)
     clusters = cluster(pairs, clusters=method)
-    decisions = decide(pairs, clusters, keep)
+    content, text = np.arange(pairs.n, dtype=np.int32), np.arange(pairs.n, dtype=np.int32)
+    for row, (of_content, of_text) in reversed(list(enumerate(same[: pairs.n - 1]))):  # sets of neighbours
+        content[row] = content[row + 1] if of_content else row
+        text[row] = text[row + 1] if of_content or of_text else row
+    decisions = decide(pairs, clusters, keep, exact_duplicates=ExactDuplicates(content, text))
     decisions = replace(decisions, contained=np.where(np.arange(pairs.n) % 3 == 0, np.nan, 0.25))
     lost = np.where(decisions.kept, np.nan, np.arange(pairs.n) / 8)
     languages = language_codes("de" if row % 2 else None for row in range(pairs.n))
@@ -229,10 +240,10 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
         if not decisions.kept[row]
     ]
     header = ["doc", "kept_instead", "partner", "similarity", "lower_bound", "contained", "reason", "text_lost"]
-    assert (folder / "removed.csv").read_text("utf-8") == "".join(map(naive_line, [header, *removed]))
+    assert (folder / "removed.csv").read_bytes().decode() == "".join(map(naive_line, [header, *removed]))
     kept = [[ids[row], "yes", "de" if row % 2 else ""] for row in range(1, pairs.n) if decisions.kept[row]]
     header = ["doc", "compared", "language"]
-    assert (folder / "kept.csv").read_text("utf-8") == "".join(map(naive_line, [header, *kept]))
+    assert (folder / "kept.csv").read_bytes().decode() == "".join(map(naive_line, [header, *kept]))
 
     cohesions = cohesion(clusters, pairs)
     write_cluster_list(folder / "clusters.csv", names, clusters, cohesions)
@@ -240,7 +251,8 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, metho
     assert [int(row["size"]) for row in rows] == sorted(clusters.sizes[clusters.sizes > 1].tolist(), reverse=True)
     for row in rows:
         label = int(row["cluster"])
-        assert row["representative"] == ids[clusters.representatives[label]]
+        representative = ids[clusters.representatives[label]]
+        assert row["representative"] in (representative, f"'{representative}")
         of_label = cohesions.of(np.array([label]))
         assert (int(row["pairs"]), int(row["apart"])) == (of_label.pairs[0], of_label.apart[0])
         for name, value in (("min_similarity", of_label.minimum[0]), ("mean_similarity", of_label.mean[0])):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from stores import on_disk, random_pairs
 from strategies import examples
 
-from spotsigs.arrays.arrow import arrow_numbers_or_null, arrow_text, tab_separated
+from spotsigs.arrays.arrow import arrow_numbers, arrow_numbers_or_null, arrow_text, tab_separated
 from spotsigs.clustering import tables
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide
@@ -59,5 +59,42 @@ def test_printed_blocks_are_the_rows_one_by_one(rows):
     def cell(value):
         return f"<{value}>"
 
-    columns = [arrow_text(name for name, _ in rows), arrow_numbers_or_null([number for _, number in rows])]
+    rows = [(name, None if number != number else number) for name, number in rows]
+    columns = [arrow_text(name for name, _ in rows), numbers_or_null([number for _, number in rows])]
     assert tab_separated(columns, cell) == "".join(f"<{name}>\t<{number}>\n" for name, number in rows)
+
+
+def numbers_or_null(numbers):
+    return arrow_numbers_or_null(np.array([np.nan if number is None else number for number in numbers]))
+
+
+CELLS = (
+    st.none()
+    | st.text(st.sampled_from(list("=+-@＝＋－＠ab/,\"'\r\n\t \x00\x1c\x85\u2003\ufeffé日")), max_size=5)
+    | st.text()
+)
+NUMBERS = st.none() | st.sampled_from([0.0, -0.0, 0.1, 1.0, 1e-5, 1e16, 1 / 3]) | st.floats(allow_nan=False)
+
+
+@examples(150, long=3000)
+@given(
+    st.lists(st.tuples(CELLS, NUMBERS, st.integers(-(2**31), 2**31 - 1), st.booleans(), CELLS), max_size=30),
+    st.integers(0, 30),
+)
+def test_columns_are_written_as_the_same_rows_are(tmp_path_factory, rows, first):
+    folder = tmp_path_factory.mktemp("csv")
+    header = ['doc, of "a" page', "=number", "integer", "flag", "text"]
+    with tables.csv_blocks(folder / "columns.csv", header) as append:
+        for block in (rows[:first], rows[first:]):
+            texts, numbers, integers, flags, others = zip(*block, strict=True) if block else 5 * [()]
+            append(
+                [
+                    arrow_text(texts),
+                    numbers_or_null(numbers),
+                    arrow_numbers(np.array(integers, np.int32)),
+                    arrow_numbers(np.array(flags, bool)),
+                    arrow_text(others),
+                ]
+            )
+    tables.write_csv(folder / "rows.csv", header, ([*row[:3], str(row[3]).lower(), row[4]] for row in rows))
+    assert (folder / "columns.csv").read_bytes() == (folder / "rows.csv").read_bytes()
