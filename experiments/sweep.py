@@ -44,8 +44,6 @@ def launch(
 
     The other parameters are objects of Hydra. The value of each returned job is the F1 of the cell.
     """
-    from tqdm import tqdm
-
     setup_globals()
     started = partial(context.callbacks.on_job_start, task_function=task_function)
     cells = {cell.number: cell for cell in composer.cells(config, job_overrides, first, started)}
@@ -64,11 +62,10 @@ def launch(
                 shown.advance()
                 name = " ".join([word for word in cell.typed if word not in common] or cell.typed)
                 kept = "" if cell.about else ", finished before"
-                tqdm.write(f"{count}/{len(cells)} {name}: {_figures(row)}{kept}", file=sys.stdout)
-                sys.stdout.flush()
+                shown.write(f"{count}/{len(cells)} {name}: {_figures(row)}{kept}")
         except KeyboardInterrupt:
             done = sum(job.status is JobStatus.COMPLETED for job in jobs.values())
-            tqdm.write(f"{done} of {len(cells)} cells are finished", file=sys.stdout)
+            shown.write(f"{done} of {len(cells)} cells are finished")
             raise
     return list(jobs.values())
 

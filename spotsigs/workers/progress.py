@@ -68,6 +68,14 @@ class Progress:
         elif self._advanced - self._reported >= SECONDS:
             self._report(self._advanced)
 
+    def write(self, line: str) -> None:
+        """Write a line to standard output, above the bar."""
+        if self._bar is not None:
+            self._bar.write(line, file=sys.stdout)
+        else:
+            sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
     def _watch(self) -> None:
         while not self._ended.wait(1.0):
             now = time.monotonic()
