@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hydra.core.config_store import ConfigStore
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 
 from experiments.run_folders import dotted
@@ -25,6 +23,9 @@ GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
 
 def known_choices(group: str) -> list[str]:
     """Return the names of all choices of a group: files of the checkout and of the user, and plug-ins."""
+    from hydra.core.config_store import ConfigStore
+    from hydra.core.hydra_config import HydraConfig
+
     sources = HydraConfig.get().runtime.config_sources if HydraConfig.initialized() else ()
     folders = {CONF, *(Path(source.path) for source in sources if source.schema == "file")}
     files = {path.stem for folder in folders for path in (folder / group).glob("*.yaml")}

@@ -424,7 +424,7 @@ def files(config: DictConfig, chosen: Settings) -> dict[str, str]:
     return {
         "config.yaml": OmegaConf.to_yaml(resolved),
         "overrides.yaml": OmegaConf.to_yaml(hydra.overrides.task),
-        "hydra.yaml": OmegaConf.to_yaml({"hydra": hydra}),
+        "hydra.yaml": OmegaConf.to_yaml(HydraConfig.instance().cfg),  # its node ``hydra`` alone
     }
 
 
