@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -88,7 +89,9 @@ def _rows(cells: Sequence[GridCell], inputs: Path) -> Iterator[tuple[int, Cell |
     sys.stdout.write(f"{plan}{', each alone' if timing else ''}\n")
     sys.stdout.flush()
     began = perf_counter()
-    stored = dict(zip(sources, read_together(list(sources.values()), inputs, missing[0].run.engine), strict=True))
+    later = "" if timing or len(groups) < 2 else "experiments.evaluate"
+    read = read_together(list(sources.values()), inputs, missing[0].run.engine, later=later)
+    stored = dict(zip(sources, read, strict=True))
     seconds = perf_counter() - began
     costs = [_cost(group, stored[group[0].input_key]) for group in groups.values()]
     contended = not timing and is_worth_a_pool(costs, missing[0].workers)
@@ -101,6 +104,7 @@ def _rows(cells: Sequence[GridCell], inputs: Path) -> Iterator[tuple[int, Cell |
         ended = spread(called, tasks, costs, missing[0].workers)
     for k, rows in ended:
         yield from zip(numbers[k], rows, strict=True)
+        import_module("experiments.show.by_method")  # which draws the figure: loaded while workers run
 
 
 def _task(group: Sequence[GridCell], stored: Mapping[str, Any], seconds: float, *, contended: bool) -> Any:

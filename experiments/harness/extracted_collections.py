@@ -138,10 +138,13 @@ class Computed(Engine):
         yield from map(replace(function, func=lambda _: next(results)), tasks)
 
 
-def read_together(sources: Sequence[Source], folder: Path, engine: Engine) -> list[Stored]:
-    """Extract several sources into a folder, or open them there; sources of one collection in one pass."""
+def read_together(sources: Sequence[Source], folder: Path, engine: Engine, *, later: str = "") -> list[Stored]:
+    """Extract several sources into a folder, or open them there; sources of one collection in one pass.
+
+    Workers can import the module of `later` tasks meanwhile, see `PatientProcesses`.
+    """
     if isinstance(engine, Processes):
-        engine = PatientProcesses(workers=engine.workers)
+        engine = PatientProcesses(workers=engine.workers, later=later)
     paths = [_path(source, folder) for source in sources]
     known = {path: fingerprint(path) for path in paths if _is_stored(path)}
     groups: dict[str, list[tuple[Source, Path]]] = {}

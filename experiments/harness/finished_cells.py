@@ -176,8 +176,11 @@ def is_worth_a_pool(costs: Sequence[float], workers: int) -> bool:
 class PatientProcesses(Processes):
     """Worker processes that are started only if they save more time than their start takes.
 
-    The first two tasks run in the calling process: one loads the kernels, and the other shows what a task takes.
+    The first two tasks run in the calling process: one loads the kernels, and the other shows what a task takes. If
+    the others are too short for a pool, but long enough to start one for later tasks meanwhile, it starts.
     """
+
+    later: str = ""  # module of tasks that run on the workers later; none if it is empty
 
     def map(self, function: Callable[[TaskT], ResultT], tasks: Iterable[TaskT]) -> Generator[ResultT, None, None]:
         """Yield ``function(task)`` for every task, in task order."""
@@ -188,8 +191,12 @@ class PatientProcesses(Processes):
             seconds = process_time() - began
             yield result
         rest = waiting[2:]
-        worth = is_worth_a_pool([seconds] * len(rest), self.workers)
-        yield from super().map(function, rest) if worth else map(function, rest)
+        if is_worth_a_pool([seconds] * len(rest), self.workers):
+            yield from super().map(function, rest)
+            return
+        if self.later and seconds * len(rest) > START_SECONDS / 4:
+            self.start(self.later)
+        yield from map(function, rest)
 
 
 def alone(task: Callable[[], ResultT], limit: float | None = None) -> ResultT | None:

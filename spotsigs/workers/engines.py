@@ -83,6 +83,11 @@ class Processes(WorkerEngine):
         workers = min(self.workers, all_cores())
         return workers if workers > 1 else 0
 
+    def start(self, module: str) -> None:
+        """Start the workers, which import a module of the tasks to come while this process does something else."""
+        for _ in range(self.processes):
+            _executor(self.processes).submit(_import, module)
+
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
         """Yield ``function(task)`` for every task, in task order.
 
@@ -184,6 +189,10 @@ def _executor(workers: int) -> Any:
     )
     _POOL[:] = [pool]
     return pool
+
+
+def _import(module: str) -> None:
+    import_module(module)
 
 
 _POOL: list[Any] = []

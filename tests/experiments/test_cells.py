@@ -155,6 +155,13 @@ def process_of(number):
     return number, os.getpid()
 
 
+def busy(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    return os.getpid()
+
+
 class TestPatientProcesses:
     def test_short_tasks_start_no_workers(self):
         ended = list(PatientProcesses(workers=2).map(process_of, range(5)))
@@ -168,6 +175,17 @@ class TestPatientProcesses:
         numbers, processes = zip(*PatientProcesses(workers=2).map(process_of, range(6)), strict=True)
         assert (numbers, estimated) == (tuple(range(6)), [4])
         assert [process == os.getpid() for process in processes] == 2 * [True] + 4 * [False]
+
+    def test_workers_for_later_tasks_start_while_tasks_run_that_take_as_long(self, monkeypatch):
+        started = []
+        monkeypatch.setattr(PatientProcesses, "start", lambda self, module: started.append(module))
+        monkeypatch.setattr("spotsigs.workers.engines.all_cores", lambda: 2)
+        monkeypatch.setattr(finished_cells, "START_SECONDS", 0.8)
+        patient = PatientProcesses(workers=2, later="module")
+        assert list(patient.map(busy, [0.01] * 6)) == [os.getpid()] * 6
+        assert started == []
+        assert list(patient.map(busy, [0.1] * 6)) == [os.getpid()] * 6
+        assert started == ["module"]
 
 
 @dataclass(frozen=True, kw_only=True)

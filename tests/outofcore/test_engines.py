@@ -275,3 +275,19 @@ def test_dask_leaves_no_folder_of_its_own(tmp_path):
     )
     assert done.stdout == "[1, 2]\n"
     assert not list((tmp_path / "scratch").iterdir())
+
+
+def test_workers_that_are_started_import_a_module_before_any_task(tmp_path, monkeypatch):
+    engines.end_workers()
+    (tmp_path / "imported_early.py").write_text(
+        f"import os, pathlib\npathlib.Path({str(tmp_path)!r}, f'by-{{os.getpid()}}').touch()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(engines, "all_cores", lambda: 2)
+    Processes(workers=1).start("imported_early")  # which has no worker
+    assert not engines._POOL
+    Processes(workers=2).start("imported_early")
+    engines.end_workers()  # waits for them
+    importers = {path.name for path in tmp_path.glob("by-*")}
+    assert 1 <= len(importers) <= 2
+    assert f"by-{os.getpid()}" not in importers
