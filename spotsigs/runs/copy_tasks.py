@@ -1,4 +1,4 @@
-"""Copies of collections of files by workers: tasks of some files each, with the bytes of a copy by one process.
+"""Copies of collections of files by tasks of some files each, with the bytes of a copy in one pass.
 
 A large file whose records are found from any position is copied in ranges. A first stage finds the bytes that stay of
 each range, a second one writes them to their places in the new file.
@@ -169,14 +169,14 @@ def copied_by_tasks(
     judged: JudgedBy,
     engine: Engine,
 ) -> bool:
-    """Copy a collection on workers of this machine, and return whether it is complete.
+    """Copy a collection by tasks on this machine, and return whether it is complete.
 
     It is not, and there is no copy, if the files are too few, an id is repeated, or the tasks found other documents
     than those that were matched. Then `spotsigs.formats.writers.prepare_copy`, which has the same arguments, copies the
     collection or refuses it.
     """
     elsewhere = isinstance(engine, Dask) and engine.address is not None  # the copy is on this machine
-    if engine.processes < 2 or elsewhere or not isinstance(collection, CopiedByFile):
+    if elsewhere or not isinstance(collection, CopiedByFile):
         return False
     ranges = dict(_ranges_of(collection)) if isinstance(collection, CopiedInRanges) else {}
     batches = list(_source_batches([source for source in collection.sources() if source not in ranges]))

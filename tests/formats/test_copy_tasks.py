@@ -50,12 +50,15 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def copied(collection, ids: list[str], temporary: Path, engine: Engine) -> tuple[bool, dict[str, bytes]]:
+def copied(collection, ids: list[str], temporary: Path, engine: Engine | None) -> tuple[bool, dict[str, bytes]]:
+    """Copy by tasks, or, without an engine, in one pass."""
     temporary.mkdir()
     kept = np.array([name_hash(name) % 3 > 0 for name in ids], np.bool_)
     judged = JudgedBy(np.empty(0, np.uint64), VisibleText(), SpotSignatures())
     with patch.object(copy_tasks, "TASK_BYTES", 1):
-        by_tasks = copied_by_tasks(collection, ids, kept, temporary, judged=judged, engine=engine)
+        by_tasks = engine is not None and copied_by_tasks(
+            collection, ids, kept, temporary, judged=judged, engine=engine
+        )
     if not by_tasks:
         prepare_copy(collection, ids, kept, temporary, judged=judged)
     return by_tasks, files(temporary / "copy")
@@ -74,7 +77,8 @@ def test_copies_by_workers_have_the_same_bytes(tmp_path, made, repeated):
     names = list(unique_ids(names))
     by_tasks, actual = copied(collection, names, tmp_path / "two", TwoWorkers())
     assert by_tasks == (not repeated or made is html)
-    assert (False, actual) == copied(collection, names, tmp_path / "one", Serial())
+    assert (by_tasks, actual) == copied(collection, names, tmp_path / "one", Serial())
+    assert (False, actual) == copied(collection, names, tmp_path / "whole", None)
     assert actual != files(tmp_path / "in")
 
 
@@ -100,7 +104,7 @@ def test_a_file_that_is_copied_in_ranges_has_the_same_bytes(texts, others, shard
         collection = Jsonl(path=str(folder / "in.jsonl"), shard_bytes=shard)
         ids = [record.id for part in collection.shards() for record in part() if hasattr(record, "content")]
         by_tasks, actual = copied(collection, ids, folder / "two", TwoWorkers())
-        assert (False, actual) == copied(collection, ids, folder / "one", Serial())
+        assert (False, actual) == copied(collection, ids, folder / "whole", None)
         sizes = [len(line.encode()) for line in lines]
         if len(collection.shards()) > 1 and max(sizes, default=0) < page:
             assert by_tasks
