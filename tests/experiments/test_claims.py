@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+import yaml
 
 from experiments.claims.facts import Fact, read_facts, write_facts
 from experiments.claims.judged_claims import Judged, failures, judge_all, markdown, summary, write_ledger
@@ -52,6 +54,22 @@ ROOT = Path(__file__).parents[2]
 def test_the_rule(rule, fact, verdict):
     value, low, high = fact
     assert rule.judge(Fact(name="x", value=value, low=low, high=high))[0] is verdict
+
+
+def declared_facts():
+    """Yield the study and the name of each fact that a YAML file declares and whose study has committed results."""
+    for path in sorted((ROOT / "conf/experiment").glob("*.yaml")):
+        declared = yaml.safe_load(path.read_text(encoding="utf-8")).get("experiment", {}).get("facts", {})
+        if (ROOT / "results" / path.stem / "facts.csv").is_file():
+            yield from ((path.stem, name) for name in declared)
+
+
+@pytest.mark.parametrize(("study", "name"), declared_facts())
+def test_each_declared_fact_is_among_the_results(study, name):
+    """A ratio to a row that does not exist has no fact, and its claim was judged as one that is not run yet."""
+    pattern = "".join(".+" if part.startswith("{") else re.escape(part) for part in re.split(r"(\{[^}]*\})", name))
+    known = [*read_facts(ROOT / "results" / study / "facts.csv")]
+    assert any(re.fullmatch(f"(.+: )?{pattern}", other) for other in known), known
 
 
 def test_the_remark_states_whether_the_value_is_near():
