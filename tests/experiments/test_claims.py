@@ -64,7 +64,7 @@ def declared_facts():
             yield from ((path.stem, name) for name in declared)
 
 
-@pytest.mark.parametrize(("study", "name"), declared_facts())
+@pytest.mark.parametrize(("study", "name"), list(declared_facts()))
 def test_each_declared_fact_is_among_the_results(study, name):
     """A ratio to a row that does not exist has no fact, and its claim was judged as one that is not run yet."""
     pattern = "".join(".+" if part.startswith("{") else re.escape(part) for part in re.split(r"(\{[^}]*\})", name))
