@@ -27,6 +27,8 @@ from spotsigs.runs.provenance import CODE, git, git_bytes, provenance
 from spotsigs.storage.atomic import move_aside, publish
 
 NAME = "manifest.csv"
+BENCHMARKS = {"bench": ("benchmarks.bench",), "race": ("benchmarks.end_to_end", "spotsigs.doors.cli")}
+"""Modules that the programs use which write results and are no experiments."""
 PRODUCERS = ("run.py experiment=", "bench.py", "end_to_end.py")
 """Beginnings of the commands that write results."""
 DERIVED = ("README.md", "claims.csv", "claims.md")
@@ -282,11 +284,11 @@ def _contents(blobs: Sequence[str]) -> Iterator[bytes]:
 def code_of(experiment: str) -> tuple[str, ...]:
     """Return the files that an experiment uses: its configuration, and the modules of its study, methods and data.
 
-    The files of a program that is no experiment, such as a benchmark, are all files of code.
+    A benchmark, which is no experiment, uses the modules that it imports and those of the command that it runs.
     """
     own = CONF / "experiment" / f"{experiment}.yaml"
     if not own.is_file():
-        return CODE
+        return _names_of(used_files(*BENCHMARKS[experiment])) if experiment in BENCHMARKS else CODE
     text = own.read_text(encoding="utf-8")
     paths = [own]
     for group, usual in (("matcher", "spotsigs"), ("signature", "spotsigs"), ("text", "visible"), ("data", "gold")):
@@ -296,7 +298,12 @@ def code_of(experiment: str) -> tuple[str, ...]:
         re.findall(r"(?:_target_|function|added): ([\w.]+)\.\w+", path.read_text(encoding="utf-8")) for path in paths
     )
     modules = sorted({*EVERY, *chain.from_iterable(modules_of)})
-    return tuple(path.relative_to(ROOT).as_posix() for path in sorted({*paths, *used_files(*modules)}))
+    return _names_of({*paths, *used_files(*modules)})
+
+
+def _names_of(paths: Iterable[Path]) -> tuple[str, ...]:
+    """Return the names of files within the checkout."""
+    return tuple(path.relative_to(ROOT).as_posix() for path in sorted(paths))
 
 
 def state(experiment: str, commit: str) -> str:

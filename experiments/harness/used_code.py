@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import yaml
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("spotsigs", "baselines", "data", "experiments")
+PACKAGES = ("spotsigs", "baselines", "data", "experiments", "benchmarks")
 """Packages of the checkout whose imports are followed."""
 EVERY = ("spotsigs.method", "spotsigs.runs.result", "experiments.resample", "experiments.evaluate")
 """Modules that decide the figures of every cell: from pages to pairs, decisions and quality."""
@@ -83,17 +83,25 @@ def code_in(name: str, content: bytes) -> bytes:
     Returns
     -------
     bytes
-        The syntax tree of a module without its docstrings, or the values of a file of the configuration; comments are
-        in neither. All bytes of any other file, and of one that cannot be parsed.
+        The syntax tree of a module without its docstrings, or the values of a file of the configuration without what
+        an experiment takes; comments are in neither. All bytes of any other file, and of one that cannot be parsed.
     """
     try:
         if name.endswith(".py"):
             return _without_docstrings(ast.parse(content))
         if name.endswith(".yaml"):
-            return repr(yaml.safe_load(content)).encode()
+            return repr(_without_takes(yaml.safe_load(content))).encode()
     except (SyntaxError, ValueError, yaml.YAMLError):
         pass
     return content
+
+
+def _without_takes(values: Any) -> Any:
+    """Return a configuration without the minutes and the memory that are announced before an experiment runs."""
+    experiment = values.get("experiment") if isinstance(values, dict) else None
+    if not isinstance(experiment, dict):
+        return values
+    return values | {"experiment": {key: value for key, value in experiment.items() if key != "takes"}}
 
 
 def _without_docstrings(tree: ast.Module) -> bytes:

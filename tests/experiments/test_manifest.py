@@ -132,6 +132,13 @@ def test_an_experiment_uses_its_methods_and_collections_and_no_command():
     assert state("signatures", HEAD) == "finished study"
 
 
+def test_a_benchmark_uses_what_it_imports_and_the_command_that_it_runs():
+    joins, programs = {*code_of("bench")}, {*code_of("race")}
+    assert {"benchmarks/join_tools.py", "spotsigs/matching/join_kernels.py"} <= joins
+    assert {"benchmarks/dedup_tools.py", "spotsigs/doors/cli.py", "spotsigs/text/visible.py"} <= programs
+    assert not any(name.startswith("conf/") for name in joins | programs)
+
+
 def test_a_result_is_current_after_changes_of_words_alone(tmp_path, monkeypatch):
     def run_git(*words):
         given = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words]

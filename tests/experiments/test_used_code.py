@@ -76,5 +76,7 @@ def test_words_and_layout_are_no_code():
 def test_comments_of_the_configuration_are_no_code_and_other_files_are_as_they_are():
     assert code_in("a.yaml", b"tau: 0.5  # words\n") == code_in("a.yaml", b"# words\ntau: 0.50\n")
     assert code_in("a.yaml", b"tau: 0.5\nk: 1\n") != code_in("a.yaml", b"tau: 0.6\nk: 1\n")
+    assert code_in("a.yaml", b"experiment: {k: 1, takes: {minutes: 2}}") == code_in("a.yaml", b"experiment: {k: 1}")
+    assert code_in("a.yaml", b"experiment: {k: 1}") != code_in("a.yaml", b"experiment: {k: 2}")
     assert code_in("a.txt", b"a # b") == b"a # b"
     assert code_in("a.py", b"def") == b"def"
