@@ -284,7 +284,7 @@ def _contents(blobs: Sequence[str]) -> Iterator[bytes]:
 def code_of(experiment: str) -> tuple[str, ...]:
     """Return the files that an experiment uses: its configuration, and the modules of its study, methods and data.
 
-    A benchmark, which is no experiment, uses the modules that it imports and those of the command that it runs.
+    A benchmark, which is no experiment, uses the modules that it imports and the modules of the command that it runs.
     """
     own = CONF / "experiment" / f"{experiment}.yaml"
     if not own.is_file():

@@ -64,7 +64,7 @@ def mapped_text(column: Any, text: Callable[[Any], str]) -> Any:
 
 
 def concatenated(*parts: Any) -> Any:
-    """Return the parts of each row as one text, without those that are null, as an Arrow array of large strings.
+    """Return the parts of each row as one text, without the parts that are null, as an Arrow array of large strings.
 
     A part is an Arrow array of texts, or a string for all rows.
     """

@@ -311,7 +311,7 @@ def _names_with_roles(names_of_rows: Any, rows: NDArray[Any], n_reference: int) 
 def csv_blocks(path: Path, header: Sequence[str]) -> Iterator[Any]:
     """Yield a function that appends blocks of rows, Arrow arrays of several columns, to a new file of CSV.
 
-    The lines are those of `write_csv`; booleans are ``true`` and ``false``.
+    `write_csv` writes the same lines from rows. Booleans are ``true`` and ``false``.
     """
     with replacing(path) as temporary, temporary.open("wb") as file:
 
@@ -323,7 +323,7 @@ def csv_blocks(path: Path, header: Sequence[str]) -> Iterator[Any]:
 
 
 def _cells(column: Any) -> Any:
-    """Return an Arrow array as cells of CSV, those of `_cell`."""
+    """Return an Arrow array as cells of CSV, the same as `_cell` makes of each value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -192,6 +192,7 @@ def _executor(workers: int) -> Any:
 
 
 def _import(module: str) -> None:
+    """Import a module without returning it, because a worker cannot send a module back."""
     import_module(module)
 
 
