@@ -259,6 +259,14 @@ def test_a_function_alone_has_a_process_of_its_own_and_a_limit():
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.parametrize("name", engines.UNWATCHED)
+def test_dask_has_the_settings_that_are_changed(name):
+    config = pytest.importorskip("dask.config")
+    pytest.importorskip("distributed")
+    defaults = config.merge(*config.defaults)
+    assert config.get(name, config=defaults) != engines.UNWATCHED[name]
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not available("distributed"), reason="needs distributed")
 def test_dask_leaves_no_folder_of_its_own(tmp_path):
