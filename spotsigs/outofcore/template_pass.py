@@ -22,7 +22,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts, take_rows
-from spotsigs.arrays.parallel import begins
+from spotsigs.arrays.parallel import begins, concatenated
 from spotsigs.contracts import CollectionScheme
 from spotsigs.errors import InputError, require
 from spotsigs.records import DocumentColumns, Signatures
@@ -58,6 +58,12 @@ BYTES_AN_ENTRY = 100  # of a task, for each signature and link of its pages, rea
 BYTES_A_LINK = 72  # of a task, for each link of a large site while these are numbered: hash, order, number and page
 BYTES_A_PAGE = 64  # of a task, for each page of a large site: its key, order and counts
 BYTES_A_PLACE = 64  # of the calling process, for each page while it makes the plan: site, size, order, task and row
+
+GROUPS = 128
+"""Least number of tasks into which the sites of a large collection are cut, so that many workers have equal work."""
+
+NAMED_PAGES = 1 << 14
+"""Pages of a task that finds the site of each, below which another task would cost more than it saves."""
 
 BLOCK_PAGES = 2048
 """Pages of which the outlines of a large site are read at a time."""
@@ -143,14 +149,25 @@ class SitePages(NamedTuple):
     last: int
 
 
-class RefinedSegment(NamedTuple):
-    """A task: a segment, whose signatures are gathered."""
+class RefinedSegments(NamedTuple):
+    """A task: consecutive segments, whose signatures are gathered, so that each result of sites is opened once."""
 
     job: TemplateJob
     plan: str
-    segment: int
+    first: int  # number of the first segment
+    folders: tuple[str, ...]
+    made_of: tuple[str, ...]  # fingerprints of their outlines
+
+
+class UnmadeSegment(NamedTuple):
+    """A segment whose signatures are missing or of other pages."""
+
+    number: int
     folder: str
     made_of: str
+    pages: NDArray[np.int64]  # its documents
+    distinct: NDArray[np.bool_]  # whether each is compared, and no exact duplicate of another
+    source: NDArray[np.int32]  # documents that have the signatures of those that are compared
 
 
 def refine_segments(
@@ -184,9 +201,11 @@ def refine_segments(
     )
     facts = _place_pages(job, outlines, exact_duplicates, engine).facts
     targets = tuple(folder / f"{k:08d}" for k in range(len(outlines.folders)))
+    entries = row_starts(outlines.entries() + outlines.sizes())
     tasks = []
-    for k, (target, made_of) in enumerate(zip(targets, facts["content"], strict=True)):
-        tasks.append(RefinedSegment(job, facts["name"], k, absolute(target), made_of))
+    for first, last in entry_spans(entries, task_size(int(entries[-1]), LEAST_ENTRIES, memory // BYTES_AN_ENTRY)):
+        paths, content = tuple(map(absolute, targets[first:last])), tuple(facts["content"][first:last])
+        tasks.append(RefinedSegments(job, facts["name"], first, paths, content))
     list(run_tasks(engine, gather, tasks, "signatures", rows=n))
     return replace(outlines, parts=targets)
 
@@ -196,12 +215,12 @@ def _place_pages(job: TemplateJob, outlines: Blocks, exact_duplicates: ExactDupl
     # The name of the plan states all that the places depend on: the same call finds them finished.
     settings = {"rules": RULES, "scheme": json.dumps(identity(job.scheme))}
     content = [fingerprint(folder) for folder in outlines.folders]
-    made_of = f"{content} {settings} {job.memory}".encode() + exact_duplicates.representatives.tobytes()
+    made_of = f"{content} {settings} {job.memory} {GROUPS}".encode() + exact_duplicates.representatives.tobytes()
     facts = settings | {"name": xxhash.xxh3_64_hexdigest(made_of), "content": content}
     base = _earlier_places(job, facts)
     if base is not None and base.facts["name"] == facts["name"]:
         return base
-    sites, weights = _sites_and_entries(outlines)
+    sites, weights = _sites_and_entries(outlines, engine)
     places = Places(sites, exact_duplicates.first_on_site(sites), base)
     spans = list(_cut_sites(job, str(facts["name"]), places, weights))
     job.checkpoint(PLAN, facts["name"], work=lambda out: _write_plan(job, out, outlines, exact_duplicates, places))
@@ -268,10 +287,24 @@ class Places:
         self.results.append(result)
 
 
-def _sites_and_entries(outlines: Blocks) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def _sites_and_entries(outlines: Blocks, engine: Engine) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Return the site and the number of entries of each document."""
-    entries = [np.diff(block.indptr) for block in outlines.read("indptr")]
-    return sites_of(outlines.names()), np.concatenate([np.empty(0, np.int64), *entries])
+    rows = row_starts(outlines.sizes())
+    batches = []
+    for first, last in entry_spans(rows, task_size(int(rows[-1]), NAMED_PAGES)):
+        batches.append(tuple(map(absolute, outlines.folders[first:last])))
+    parts = list(run_tasks(engine, find_sites, batches, "sites", arrays=True, rows=int(rows[-1])))
+    sites, entries = concatenated(parts, (np.uint64, np.int64))
+    return sites, entries
+
+
+def find_sites(folders: tuple[str, ...]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return the site and the number of entries of each document of some segments."""
+    sites, entries = [], []
+    for block in Blocks(tuple(map(as_path, folders))).read("doc_ids", "indptr"):
+        sites.append(sites_of(block.doc_ids))
+        entries.append(np.diff(block.indptr))
+    return np.concatenate(sites), np.concatenate(entries)
 
 
 def _cut_sites(
@@ -282,8 +315,9 @@ def _cut_sites(
     starts = np.flatnonzero(begins(places.sites))
     of_sites = row_starts(np.add.reduceat(entries, starts) if len(starts) else entries)
     most = task_size(int(of_sites[-1]), LEAST_ENTRIES, job.memory // BYTES_AN_ENTRY)
+    usual = min(most, max(int(of_sites[-1]) // GROUPS, LEAST_ENTRIES))  # a larger site that fits is a task by itself
     ends = np.append(starts, len(entries))
-    for k, (start, stop) in enumerate(entry_spans(of_sites, most)):
+    for k, (start, stop) in enumerate(entry_spans(of_sites, usual)):
         first, last = int(ends[start]), int(ends[stop])
         places.pages[first:last].sort()  # read in the order of the files
         yield SiteGroup(job, f"{name}-{k}", name, first, last), int(of_sites[stop] - of_sites[start]) <= most
@@ -374,45 +408,67 @@ def refine_block(block: SitePages, out: Writer) -> None:
     _put_refined(out, row_starts(lengths), *columns)
 
 
-def gather(target: RefinedSegment) -> None:
-    """Write the signatures of the documents of a segment, unless they are there."""
-    job = target.job
-    places, plan = job.result(PLACED), job.result(PLAN, target.plan)
-    first, last = plan.part("edges", np.int64, target.segment, target.segment + 2).tolist()
-    distinct = plan.part("distinct", np.bool_, first, last)
-    source = plan.part("first", np.int32, first, last)[distinct]
-    task, row = places.array("task", np.int32), places.array("row", np.int32)
-    # the result of a segment depends on the places of its pages, on their outlines, and on the results at these places
-    results = [places.strings("results")[k] for k in np.unique(task[source])]
-    columns = (distinct, task[source], row[source], task[first:last], row[first:last])
-    content = b"".join(column.tobytes() for column in columns) + f"{target.made_of} {results}".encode()
-    made_of = xxhash.xxh3_128_hexdigest(content)
-    if _is_made_of(as_path(target.folder), made_of):
+def gather(target: RefinedSegments) -> None:
+    """Write the signatures of the documents of some segments, unless they are there."""
+    places = target.job.result(PLACED)
+    segments = _unmade_segments(target, places)
+    if not segments:
         mark_resumed()
         return
-    lengths, hashes, counts = _signatures_of_pages(job, places, task[source], row[source])
-    sizes_of_rows = np.zeros(last - first, np.int64)
-    sizes_of_rows[distinct] = lengths
-    outlines = load_signatures(job.located(plan.strings("outlines")[target.segment]))
-    own = _facts_of_pages(job, places, task[first:last], row[first:last])
-    sections = sections_of(outlines.doc_ids, outlines)
-    sections[own["unknown"]] = 0
-    documents = replace(
-        outlines.documents,
-        sections=sections,
-        missing=own["missing"],
-        main_tokens=main_tokens(outlines.documents.tokens, own["fractions"]),
-    )
-    signatures = replace(
-        outlines,
-        documents=documents,
-        indptr=row_starts(sizes_of_rows),
-        hashes=hashes,
-        counts=counts,
-        grams=None,  # which the outlines have, as they have the phrases
-        phrases=None,
-    )
-    save_signatures(target.folder, signatures, made_of=made_of)
+    task, row = places.array("task", np.int32), places.array("row", np.int32)
+    source = np.concatenate([segment.source for segment in segments])
+    lengths, hashes, counts = _signatures_of_pages(target.job, places, task[source], row[source])
+    pages = np.concatenate([segment.pages for segment in segments])
+    facts = _facts_of_pages(target.job, places, task[pages], row[pages])
+    edges = row_starts(np.array([len(segment.pages) for segment in segments]))
+    rows = row_starts(np.array([len(segment.source) for segment in segments]))
+    starts = row_starts(lengths)
+    names = target.job.result(PLAN, target.plan).strings("outlines")
+    for k, segment in enumerate(segments):
+        own = {name: values[edges[k] : edges[k + 1]] for name, values in facts.items()}
+        sizes_of_rows = np.zeros(len(segment.pages), np.int64)
+        sizes_of_rows[segment.distinct] = lengths[rows[k] : rows[k + 1]]
+        span = slice(starts[rows[k]], starts[rows[k + 1]])
+        outlines = load_signatures(target.job.located(names[segment.number]))
+        sections = sections_of(outlines.doc_ids, outlines)
+        sections[own["unknown"]] = 0
+        documents = replace(
+            outlines.documents,
+            sections=sections,
+            missing=own["missing"],
+            main_tokens=main_tokens(outlines.documents.tokens, own["fractions"]),
+        )
+        signatures = replace(
+            outlines,
+            documents=documents,
+            indptr=row_starts(sizes_of_rows),
+            hashes=hashes[span],
+            counts=counts[span],
+            grams=None,  # which the outlines have, as they have the phrases
+            phrases=None,
+        )
+        save_signatures(segment.folder, signatures, made_of=segment.made_of)
+
+
+def _unmade_segments(target: RefinedSegments, places: Reader) -> list[UnmadeSegment]:
+    """Return the segments of a task whose signatures are missing or of other pages."""
+    plan, n = target.job.result(PLAN, target.plan), len(target.folders)
+    edges = plan.part("edges", np.int64, target.first, target.first + n + 1).tolist()
+    task, row = places.array("task", np.int32), places.array("row", np.int32)
+    results = places.strings("results")
+    unmade = []
+    for k, (first, last) in enumerate(pairwise(edges)):
+        distinct = plan.part("distinct", np.bool_, first, last)
+        source = plan.part("first", np.int32, first, last)[distinct]
+        # the result depends on the places of the pages, on their outlines, and on the results at these places
+        needed = [results[number] for number in np.unique(task[source])]
+        columns = (distinct, task[source], row[source], task[first:last], row[first:last])
+        content = b"".join(column.tobytes() for column in columns) + f"{target.made_of[k]} {needed}".encode()
+        made_of = xxhash.xxh3_128_hexdigest(content)
+        if not _is_made_of(as_path(target.folders[k]), made_of):
+            pages = np.arange(first, last)
+            unmade.append(UnmadeSegment(target.first + k, target.folders[k], made_of, pages, distinct, source))
+    return unmade
 
 
 def _is_made_of(store: Path, made_of: str) -> bool:

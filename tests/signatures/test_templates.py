@@ -210,7 +210,8 @@ def on_disk(folder, pages: list[list[naive.Entry]], names: list[str], sets: Exac
 
 TASKS, PASS = "spotsigs.storage.tasks.TASKS", "spotsigs.outofcore.template_pass"
 WHOLE: dict[str, int] = {TASKS: 1}
-SMALL = {f"{PASS}.LEAST_ENTRIES": 1, f"{PASS}.BLOCK_PAGES": 2}
+SMALL = {f"{PASS}.LEAST_ENTRIES": 1, f"{PASS}.BLOCK_PAGES": 2, f"{PASS}.NAMED_PAGES": 1}
+FEW = {f"{PASS}.GROUPS": 2}
 
 
 @contextmanager
@@ -223,7 +224,7 @@ def constants(values: dict[str, int]) -> Iterator[None]:
 
 
 @examples(15)
-@given(sites(), st.booleans(), st.sampled_from([WHOLE, SMALL, SMALL | {TASKS: 2}]))
+@given(sites(), st.booleans(), st.sampled_from([WHOLE, SMALL, SMALL | FEW, SMALL | {TASKS: 2}]))
 def test_tasks_make_no_difference(tmp_path_factory, pages, named, limited):
     folder, drawn = tmp_path_factory.mktemp("sites"), spread(pages)
     names = named_by_site(pages) if named else [str(k) for k in range(len(pages))]
