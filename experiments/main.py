@@ -75,6 +75,9 @@ def enter() -> None:
     except KeyboardInterrupt:
         terminal.end()
     except Exception as error:
+        if terminal.is_interrupt(error):
+            terminal.end()
+            return
         terminal.end_if_pipe_is_closed(error)
         if "debug=true" in sys.argv:
             raise

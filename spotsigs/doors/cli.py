@@ -420,6 +420,9 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
     except KeyboardInterrupt:
         terminal.end()
     except Exception as error:
+        if terminal.is_interrupt(error):
+            terminal.end()
+            return
         terminal.end_if_pipe_is_closed(error)
         if os.environ.get("SPOTSIGS_DEBUG"):
             raise

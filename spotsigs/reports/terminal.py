@@ -149,6 +149,13 @@ def end_if_pipe_is_closed(error: BaseException) -> None:
         sys.exit(PIPE_CLOSED)
 
 
+def is_interrupt(error: BaseException | None) -> bool:
+    """Return whether an error is Ctrl-C, or was raised for it: Python 3.11 makes a `RuntimeError` of it in a class."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def end_on_interrupt() -> None:
     """Let SIGTERM end the process now, and SIGINT after `GRACE_SECONDS` if `KeyboardInterrupt` has not done so before.
 

@@ -87,6 +87,23 @@ def test_a_signal_at_a_step(tmp_path, step, sent, code):
     assert check_stopped(tmp_path, run, sent, step) == code
 
 
+def test_an_interrupt_in_the_body_of_a_class_is_one(tmp_path):
+    """Python 3.11 made a RuntimeError of it, which ended the command as a fault of the program."""
+    code = """
+from spotsigs.doors import cli
+
+class Field:
+    def __set_name__(self, owner, name):
+        raise KeyboardInterrupt
+
+cli.DO["dedup"] = lambda args: type("Corpus", (), {"texts": Field()})
+cli.main()
+"""
+    run = started(*DEDUP, program=("-c", code), cwd=tmp_path, **PIPES)
+    _, err = run.communicate(timeout=60)
+    assert (run.returncode, err.strip().startswith(STOPPED)) == (terminal.INTERRUPTED, True), err
+
+
 def test_a_signal_ends_a_finished_command_at_once(tmp_path):
     """A library that does not let the interpreter end: SIGINT and SIGTERM were ignored."""
     code = "import atexit, time\nfrom spotsigs.__main__ import main\natexit.register(time.sleep, 60)\nmain()\n"

@@ -90,4 +90,4 @@ def test_a_small_run(tmp_path):
     assert (speedup[speedup.workers == 1].measured_s > 0).all()
     assert pd.read_csv(tmp_path / "scale" / "plan.csv").iloc[-1]["stage"] == "all"
     assert (tmp_path / "scale" / "memory-600.svg").exists()
-    assert "pairs equal to those of one join in memory" in " ".join(done.stdout.split())
+    assert "pairs equal to the pairs of one join in memory" in " ".join(done.stdout.split())
